@@ -113,11 +113,14 @@ def directions(results: Sequence[Result]) -> str:
 def tables(results: Sequence[Result]) -> str:
     """All runs as Markdown: processor seconds of the search, NCP and Total, and what was not finished."""
     by = {(r["quasi"], r["k"], r["method"]): r for r in results}
-    lines = [f"| quasi-identifiers | k | `{DISK}` | its other mode | `auto` | Flash |", "|---" * 6 + "|"]
+    lines = [
+        f"| quasi-identifiers | k | `{DISK}` | its other mode | mode `source` | `auto` | Flash |",
+        "|---" * 7 + "|",
+    ]
     for quasi, k in sorted({(r["quasi"], r["k"]) for r in results}, key=_place):
         own = by.get((quasi, k, DISK))
         other = next((r for m in MODES if (r := by.get((quasi, k, m))) and not _is_same(r, own)), None)
-        cells = [_cell(r) for r in (own, other, by.get((quasi, k, "auto")), by.get((quasi, k, "flash")))]
+        cells = [_cell(r) for r in (own, other, *(by.get((quasi, k, m)) for m in ("source", "auto", "flash")))]
         lines.append(f"| {quasi} | {k} | {' | '.join(cells)} |")
     runs = [r for r in results if r["method"] not in MODES or not _is_same(r, by.get((r["quasi"], r["k"], DISK)))]
     done = [r for r in runs if "failed" not in r]

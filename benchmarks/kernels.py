@@ -20,12 +20,13 @@ import numpy as np
 import polars as pl
 
 from tablecloak.algorithms.clustering.base import Clusters, Points
-from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tops
+from tablecloak.algorithms.merge_classes import boxes_of
+from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tree
 from tablecloak.data.coded import CodedTable, code_table
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.kernels import clustering, cutting, dispatch, exchanges, keys, piles, refining, squares
+from tablecloak.kernels import clustering, cutting, dispatch, exchanges, keys, piles, refining, squares, uniting
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.rules import only_size
 
@@ -100,6 +101,16 @@ def of_keys(table: CodedTable) -> dict[str, Arguments]:
     }  # fmt: skip
 
 
+def of_uniting(table: CodedTable) -> dict[str, Arguments]:
+    n_classes = table.n_tuples // K
+    lo, hi = boxes_of(table, np.arange(table.n_tuples) % n_classes, n_classes)
+    every = np.arange(n_classes)
+    return {
+        "joins": ((table.space, lo, hi, np.full(n_classes, K), every[: n_classes // 10]), {}),
+        "nearest_boxes": ((table.space, lo, hi, 0, every[1:], 16), {}),
+    }
+
+
 def of_clustering(points: Points) -> dict[str, Arguments]:
     lines, codes, n = points.lines, points.codes, points.n
     made = Clusters(points, [[3 * i, 3 * i + 1, 3 * i + 2] for i in range(60)])
@@ -111,18 +122,23 @@ def of_clustering(points: Points) -> dict[str, Arguments]:
     dealt.refill(np.arange(n // K), codes[:, : n // K])
     waiting = codes[:, n // K :]
     none = np.zeros(0, np.int32)
+    seeds = np.arange(16)
+    near, apart, _ = clustering.look_around.plain(lines, codes, free, seeds, 26, 16)
     return {
         "unions": ((lines, codes, codes, lo[:, 0], hi[:, 0]), {}),
         "joined": ((lines, codes, lo[:, 0], hi[:, 0]), {}),
         "grow": ((lines, codes, free, 4), {"size": 20, "limit": clustering.FAR // 2, "target": none, "penalty": 0}),
         "candidates": ((lines, codes, free, lo, hi, 16), {}),
+        "look_around": ((lines, codes, free, seeds, 26, 16), {}),
+        "grow_listed": ((lines, codes, free, seeds, near, apart), {"size": 5, "target": none, "penalty": 0}),
         "choose_wishes": ((lines, codes, ~free, lo, hi, wishes), {}),
         "nearest": ((lines, codes, made.centroids, np.ones(points.n_dims), np.ones(60)), {}),
         "deal": (
-            (lines, waiting, dealt.arrays, n // K, make_blocks(dealt)), {"size_weight": 0.0, "limit": 1 << 30},
+            (lines, waiting, dealt.arrays, n // K, make_blocks(dealt)),
+            {"size_weight": 0.0, "limit": 1 << 30, "most_blocks": 1 << 30},
         ),
-        "deal_by_tops": ((lines, waiting, dealt.arrays, n // K, make_tops(dealt)), {"size_weight": 0.0}),
-        "halve": ((lines, codes, np.arange(0, n + 1, n // 8), K), {}),
+        "deal_by_tree": ((lines, waiting, dealt.arrays, make_tree(dealt, 0.05)), {"size_weight": 0.0}),
+        "cut": ((lines, lines, codes, np.arange(0, n + 1, n // 8), K), {}),
     }  # fmt: skip
 
 
@@ -174,8 +190,15 @@ def main() -> None:
     table = code_table(list(zip(domains, codes, strict=True)), [], by_row=False)
     n_points = min(asked.rows, clustering.COMPILED_FROM)
     points = Points(domains, [c[:n_points].astype(np.int64) for c in codes], compiled=False)
-    inputs = of_cutting(table) | of_keys(table) | of_clustering(points) | of_records(n_points) | of_refining(table)
-    topics = (cutting, keys, clustering, piles, squares, exchanges, refining)
+    inputs = (
+        of_cutting(table)
+        | of_uniting(table)
+        | of_keys(table)
+        | of_clustering(points)
+        | of_records(n_points)
+        | of_refining(table)
+    )
+    topics = (cutting, keys, clustering, piles, squares, exchanges, refining, uniting)
     print(f"{'kernel':<28}{'plain ms':>10}{'loops / plain':>15}{'compiled / plain':>18}")
     for name, given in inputs.items():
         kernel = next(vars(t)[name] for t in topics if isinstance(vars(t).get(name), dispatch.Kernel))

@@ -4,7 +4,7 @@
 
 The first 2,000 records with k = 5, 10, ..., 50; 400 to 2,000 records with k = 15; and all 30,162. Quasi-identifiers are
 the eight columns beside the salary class, which is the target of the penalty. Seconds are the least of three runs in
-one process, from coded records to classes, after one run that compiles kernels; the parallel form has two threads.
+one process, from coded records to classes, after one run that compiles kernels; the parallel forms have two threads.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ parallel: Any = KMemberParallel
 FORMS: dict[str, Algorithm] = {
     "serial": serial(),
     "serial + cm": serial(target=TARGET),
-    "parallel": parallel(groups=0),
-    "parallel, groups": parallel(),
-    "parallel + cm": parallel(groups=0, target=TARGET),
+    "parallel": parallel(),
+    "parallel + cm": parallel(target=TARGET),
+    "source": parallel(variant="source", groups=0),
+    "source, groups": parallel(variant="source"),
+    "source + cm": parallel(variant="source", groups=0, target=TARGET),
 }
 
 
@@ -107,21 +109,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write one JSON object per result")
     parser.add_argument("--quick", action="store_true", help="few settings")
+    parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="serial ones first")
     given = parser.parse_args()
     folder = find_adult()
     if folder is None:
         sys.exit("Adult is not here; set TABLECLOAK_DATA to the folder that holds adult/adult.csv")
-    for form in FORMS:  # compiles kernels outside the measurements
+    for form in given.forms:  # compiles kernels outside the measurements
         measured(form, load(folder, 2_000), 50, repeat=1)
     print(f"{'form':<18} {'rows':>6} {'k':>3} {'seconds':>8} {'total IL':>9} {'IL/cell':>8} {'CM':>6} {'DM':>12} "
           f"{'seconds / serial':>17} {'IL / serial':>12}")  # fmt: skip
     results = []
     for n_rows, k in settings(quick=given.quick):
         table = load(folder, n_rows)
-        found = [measured(form, table, k, repeat=3 if n_rows else 1) for form in FORMS]
+        found = [measured(form, table, k, repeat=3 if n_rows else 1) for form in given.forms]
         results += found
         for r in found:
-            base = found[1 if r.form.endswith("cm") else 0]
+            base = next((b for b in found if b.form == "serial" + " + cm" * r.form.endswith("cm")), found[0])
             print(f"{r.form:<18} {r.rows:>6} {r.k:>3} {r.seconds:>8.3f} {r.total_il:>9.1f} {r.il:>8.4f} {r.cm:>6.3f} "
                   f"{r.discernibility:>12,} {r.seconds / base.seconds:>17.2f} {r.total_il / base.total_il:>12.3f}",
                   flush=True)  # fmt: skip

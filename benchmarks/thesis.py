@@ -52,6 +52,7 @@ METHODS = {
     "flash": "flash",
     "classic": f"{{kind: {DISK}, mode: classic}}",
     "optimized": f"{{kind: {DISK}, mode: optimized}}",
+    "source": f"{{kind: {DISK}, mode: source}}",
 }
 KS = (4, 10, 100)
 MORE_KS = (2, 5, 20, 50)  # of the disk-based algorithm, on the combinations of one to four attributes

@@ -37,13 +37,16 @@ GOALS = {
     "k and l": [{"model": "k-anonymity", "k": 2}, {"model": "l-diversity", "l": 2}],
     "t": [{"model": "k-anonymity", "k": 2}, {"model": "t-closeness", "t": 0.4}],
 }
+# the source's optimised mode, which it has for large tables only
+BY_TREE = {"mode": "source", "switch_ratio": 10, "switch_clusters": 0, "fan_out": 0.2}
 VARIANTS = [
     ("k-member", {}),
     ("k-member", {"reference": "fixed", "leftover": "total", "distance": "height"}),
     ("k-member", {"target": "illness", "distance": "weighted", "beta": 2}),
     ("k-member-parallel", {}),
-    ("k-member-parallel", {"groups": 0, "seeding": "maxmin", "conflicts": "cheapest"}),
-    ("k-member-parallel", {"groups": 3, "target": "illness", "class_penalty": 1.5}),
+    ("k-member-parallel", {"variant": "source", "groups": 0, "seeding": "maxmin", "conflicts": "cheapest"}),
+    ("k-member-parallel", {"variant": "source", "groups": 3, "target": "illness", "class_penalty": 1.5}),
+    ("k-member-parallel", {"target": "illness"}),
     ("loukides-shao", {}),
     ("loukides-shao", {"threshold": 0, "suppression_limit": 0.3}),
     ("c-means", {}),
@@ -56,6 +59,8 @@ VARIANTS = [
     ("disk-clustering", {}),
     ("disk-clustering", {"mode": "optimized"}),
     ("disk-clustering", {"size_weight": 1, "distance": "height"}),
+    ("disk-clustering", {"mode": "source"}),
+    ("disk-clustering", BY_TREE),
 ]
 every_variant = pytest.mark.parametrize(("name", "params"), VARIANTS, ids=lambda v: v if isinstance(v, str) else str(v))
 some = settings(max_examples=effort.often(6), deadline=None, derandomize=True)
@@ -195,8 +200,8 @@ def test_clusters_have_between_k_and_less_than_2k_records(name):
 
 
 def test_disk_clusters_have_between_k_and_2k_minus_1_records_unless_equal():
-    for mode in ("classic", "optimized"):
-        table, solution = solve(random_rows(200), "disk-clustering", {"mode": mode}, k=4)
+    for mode in ({"mode": "classic"}, {"mode": "optimized"}, {"mode": "source"}, BY_TREE):
+        table, solution = solve(random_rows(200), "disk-clustering", mode, k=4)
         sizes = np.bincount(solution.class_of_tuple)
         is_exact = ~solution.losses(table.domains).any(axis=1)
         assert sizes[~is_exact].max() <= 7

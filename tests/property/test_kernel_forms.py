@@ -13,7 +13,7 @@ from effort import often
 from kernel_forms import BY_NAME
 from random_tables import coded_table
 from tablecloak.algorithms.clustering.base import Clusters, Points
-from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tops
+from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tree
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -233,6 +233,21 @@ def candidates(random):
     return (table.lines, table.codes, random.random(table.n) < 0.5, *boxes(table), int(random.choice([1, 4, 50]))), {}
 
 
+def look_around(random):
+    table = points(random)
+    is_gone = random.random(table.n) < 0.4
+    return (table.lines, table.codes, is_gone, np.array([0, 7, 9]), int(random.choice([1, 6, 80])), 5), {}
+
+
+def grow_listed(random):
+    given, _ = look_around(random)
+    nearest, costs, _ = BY_NAME["look_around"].plain(*given)
+    lines, codes, is_gone, seeds, *_ = given
+    target = random.integers(0, 3, codes.shape[1]).astype(np.int32)
+    how = {"size": int(random.integers(2, 6)), "target": target, "penalty": int(random.integers(0, 2)) * 1000}
+    return (lines, codes, is_gone, seeds, nearest, costs), how
+
+
 def choose_wishes(random):
     table = points(random)
     lo, hi = boxes(table)
@@ -258,19 +273,43 @@ def piles_of(table, n):
 def deal(random):
     table = points(random, 200)
     piles = piles_of(table, 60)
-    how = {"size_weight": float(random.choice([0.0, 0.7])), "limit": int(random.choice([4, 1000]))}
+    how = {"size_weight": float(random.choice([0.0, 0.7])), "limit": int(random.choice([4, 1000])),
+           "most_blocks": int(random.choice([1, 1000]))}  # fmt: skip
     return (table.lines, table.codes[:, 60:], piles.arrays, 60, make_blocks(piles)), how
 
 
-def deal_by_tops(random):
+def deal_by_tree(random):
     table = points(random, 200)
     piles = piles_of(table, 60)
-    return (table.lines, table.codes[:, 60:], piles.arrays, 60, make_tops(piles)), {"size_weight": 0.3}
+    tree = make_tree(piles, float(random.choice([0.05, 0.5, 1.0])))
+    return (table.lines, table.codes[:, 60:], piles.arrays, tree), {"size_weight": 0.3}
 
 
-def halve(random):
+def cut(random):
     table = points(random)
-    return (table.lines, table.codes, np.array([0, 30, table.n]), int(random.integers(2, 6))), {}
+    return (table.lines, table.lines, table.codes, np.array([0, 30, table.n]), int(random.integers(2, 6))), {}
+
+
+def classes_in(random):
+    """A space and boxes of classes in it."""
+    table = coded_table(random, int(random.integers(40, 150)))
+    n_classes = int(random.integers(3, 30))
+    codes = np.stack([table.quasi_codes(d) for d in range(table.space.n_dims)], axis=1)
+    of_class = random.integers(0, n_classes, len(codes))
+    of_class[:n_classes] = np.arange(n_classes)
+    boxes = [np.stack([edge(codes[of_class == c], axis=0) for c in range(n_classes)]) for edge in (np.min, np.max)]
+    return table.space, *boxes, np.bincount(of_class)
+
+
+def joins(random):
+    space, lo, hi, size = classes_in(random)
+    return (space, lo, hi, size, random.permutation(len(size))[: int(random.integers(1, len(size)))]), {}
+
+
+def nearest_boxes(random):
+    space, lo, hi, size = classes_in(random)
+    others = random.permutation(np.arange(1, len(size)))
+    return (space, lo, hi, 0, others, int(random.choice([1, 4, 100]))), {}
 
 
 def records(random, n=60):
@@ -319,7 +358,9 @@ INPUTS = {
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
         group_keys, refine, trim_blocks, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes,
-        nearest, deal, deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
+        look_around, grow_listed,
+        nearest, deal, deal_by_tree, cut,
+        joins, nearest_boxes, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 

@@ -11,13 +11,13 @@ import pytest
 import oracle
 import tablecloak as tc
 from effort import often
-from tablecloak.algorithms.merge_classes import box_losses
 from tablecloak.algorithms.topdown.mondrian import priced
 from tablecloak.data.coded import code_table
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import fit_domain
 from tablecloak.io.frames import column_type
 from tablecloak.kernels.prices import FULL, cell_prices, make_prices
+from tablecloak.kernels.uniting import box_losses
 
 TOWNS = ["Bern", "Chur", "Genf"]
 N = 600

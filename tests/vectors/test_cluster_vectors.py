@@ -17,7 +17,7 @@ from tablecloak.algorithms.clustering.k_member import k_member
 from tablecloak.algorithms.clustering.k_member_parallel import k_member_parallel
 from tablecloak.algorithms.clustering.loukides_shao import diversity_of
 from tablecloak.algorithms.one_pass.disk_clustering import prefers_optimized
-from tablecloak.algorithms.one_pass.pile_dealing import n_lent
+from tablecloak.algorithms.one_pass.pile_dealing import halved, n_lent
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
@@ -427,14 +427,11 @@ both_kernels = pytest.mark.parametrize(
 )
 
 
-@both_kernels
-def test_v_split_d1_nearer_half_stays(kernels):
-    places = {"d": 0, "c": 1, "a": 4, "b": 7}  # 1, 4, 2 and 3 from their mean, as a, b, c and d are in the vector
-    line = points({"x": (list(places.values()), ColumnType.INTEGER, None)})
-    part, distance, n_parts = kernels.halve(line.lines, line.codes, np.array([0, 4]), 2)
-    halves = [{name for name, p in zip(places, part.tolist(), strict=True) if p == half} for half in range(n_parts)]
+def test_v_split_d1_nearer_half_stays():
+    away = {"d": 3.0, "c": 2.0, "a": 1.0, "b": 4.0}
+    part, n_parts = halved(np.array(list(away.values())), np.array([0, 4]), 2)
+    halves = [{name for name, p in zip(away, part.tolist(), strict=True) if p == half} for half in range(n_parts)]
     assert halves == [{"a", "c"}, {"b", "d"}]
-    assert (distance / line.unit * 7).tolist() == pytest.approx([3.5, 1.5, 1.5, 3.5])  # from the middle of their half
 
 
 @both_kernels
@@ -443,21 +440,25 @@ def test_v_split_d1_nearer_half_stays(kernels):
 )
 def test_v_split_d1_until_no_cluster_is_too_large(kernels, k, size, final):
     line = points({"x": (list(range(size)), ColumnType.INTEGER, None)})
-    part, _, n_parts = kernels.halve(line.lines, line.codes, np.array([0, size]), k)
-    assert sorted(np.bincount(part, minlength=n_parts).tolist()) == final
+    cut, _, n_cut = kernels.cut(line.lines, line.lines, line.codes, np.array([0, size]), k)
+    half, n_halves = halved(np.arange(size) / size, np.array([0, size]), k)
+    for part, n_parts in ((cut, n_cut), (half, n_halves)):
+        assert sorted(np.bincount(part, minlength=n_parts).tolist()) == final
 
 
 @both_kernels
 def test_v_split_d1_with_a_tree_beside_the_numbers(kernels):
-    """Near values are of one branch: the half that stays is the nearer one, and sizes are those of the vector."""
+    """Halves along the tree lose less than halves along the line."""
     places = {"d": 0, "c": 1, "a": 4, "b": 7}
     towns = levels(str, lambda town: "near" if town in "ac" else "far", lambda _: "*")
     both = points({
         "x": (list(places.values()), ColumnType.INTEGER, None), "town": (list(places), ColumnType.TEXT, towns),
     })  # fmt: skip
-    part, _, n_parts = kernels.halve(both.lines, both.codes, np.array([0, 4]), 2)
+    part, distance, n_parts = kernels.cut(both.lines, both.lines, both.codes, np.array([0, 4]), 2)
     halves = [{name for name, p in zip(places, part.tolist(), strict=True) if p == half} for half in range(n_parts)]
-    assert halves == [{"a", "c"}, {"b", "d"}]
+    assert sorted(map(sorted, halves)) == [["a", "c"], ["b", "d"]]
+    # from the middle of their half: 1.5 and 3.5 of 7, and half the tree
+    assert sorted((distance / both.unit * 7).tolist()) == pytest.approx([1.5 + 3.5, 1.5 + 3.5, 3.5 + 3.5, 3.5 + 3.5])
 
 
 @both_kernels
@@ -466,7 +467,7 @@ def test_v_split_d1_in_a_tree_alone_makes_the_same_sizes(kernels, k, size, final
     towns = levels(str, lambda town: town[0], lambda _: "*")
     names = [f"{'abc'[i % 3]}{i:02d}" for i in range(size)]
     tree = points({"town": (names, ColumnType.TEXT, towns)})
-    part, _, n_parts = kernels.halve(tree.lines, tree.codes, np.array([0, size]), k)
+    part, _, n_parts = kernels.cut(tree.lines, tree.lines, tree.codes, np.array([0, size]), k)
     assert sorted(np.bincount(part, minlength=n_parts).tolist()) == final
 
 

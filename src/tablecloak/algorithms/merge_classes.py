@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.algorithms.base import Problem
-from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
-from tablecloak.data.domain import DomainKind
-from tablecloak.kernels.packed_codes import Space
+from tablecloak.kernels.uniting import joins
 
 
 def renumbered(classes: IntArray) -> tuple[IntArray, int]:
@@ -53,43 +52,5 @@ def merge_failing(problem: Problem, classes: IntArray) -> IntArray:
 
 def _unions(table: CodedTable, classes: IntArray, size: IntArray, failing: IntArray) -> IntArray:
     """What each class becomes when the failing ones, in this order, join the neighbour that adds least loss."""
-    size = size.copy()
     lo, hi = boxes_of(table, classes, len(size))
-    own = box_losses(table.space, lo, hi)
-    becomes = np.arange(len(size))
-    is_done = np.zeros(len(size), bool)  # united before, so judged again before it is united once more
-    for one in failing.tolist():
-        if is_done[one]:
-            continue
-        united = box_losses(table.space, np.minimum(lo, lo[one]), np.maximum(hi, hi[one]))
-        added = (size + size[one]) * united - size * own - size[one] * own[one]
-        added[one] = np.inf
-        other = int(np.argmin(np.where(becomes == np.arange(len(size)), added, np.inf)))
-        lo[other], hi[other] = np.minimum(lo[other], lo[one]), np.maximum(hi[other], hi[one])
-        own[other], size[other] = united[other], size[other] + size[one]
-        becomes[one] = other
-        is_done[[one, other]] = True
-    return becomes
-
-
-def box_losses(space: Space, lo: IntArray, hi: IntArray) -> FloatArray:
-    """Weighted loss of boxes, (n_boxes,)."""
-    total = np.zeros(len(lo))
-    for dim in range(space.n_dims):
-        total += space.weight[dim] * _loss(space, dim, lo[:, dim], hi[:, dim])
-    return total
-
-
-def _loss(space: Space, dim: int, lo: IntArray, hi: IntArray) -> FloatArray:
-    if space.kind[dim] == DomainKind.TREE:
-        rows = space.tree_start[dim] + lo
-        deepest = (space.ends[rows] >= hi[:, None]).sum(axis=1) - 1  # ancestors that hold the box come first
-        return np.asarray(np.where(lo == hi, 0.0, space.end_losses[rows, deepest]))
-    missing = int(space.has_missing[dim])
-    if space.kind[dim] == DomainKind.ORDERED:
-        begin = space.start[dim]
-        width = np.minimum(1.0, space.upper[begin + hi] - space.lower[begin + lo])
-    else:
-        width = (hi - lo + 1) / max(1, int(space.n_codes[dim]) - missing)
-    is_mixed = (lo < missing) & (hi >= missing)
-    return np.where(lo == hi, 0.0, np.where(is_mixed, 1.0, width))
+    return joins.sized(table.n_tuples)(table.space, lo, hi, size, failing)

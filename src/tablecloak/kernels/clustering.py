@@ -356,6 +356,108 @@ def candidates(
 
 
 @jit
+def _look_around(lines, codes, is_gone, seeds, nearest, costs, furthest):
+    n_dims = codes.shape[0]
+    table = np.empty(_widest(lines, n_dims), np.int64)
+    cost = np.empty(codes.shape[1], np.int64)
+    far_costs = np.empty(furthest.shape[1], np.int64)
+    for s in range(seeds.size):
+        seed = seeds[s]
+        _begin(cost, is_gone)
+        for d in range(n_dims):
+            _fill(lines, d, codes[d, seed], codes[d, seed], table)
+            _add(cost, codes[d], table)
+        cost[seed] = FAR
+        _list_cheapest(cost, nearest[s], costs[s])
+        for i in range(cost.size):
+            cost[i] = -cost[i] if cost[i] < FAR else FAR
+        far_costs[:] = FAR
+        _list_cheapest(cost, furthest[s], far_costs)
+
+
+@kernel(compiled_from=COMPILED_FROM)
+def look_around(
+    lines: Lines, codes: Codes, is_gone: BoolArray, seeds: IntArray, n_near: int, n_far: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Of each seed the points that are left and nearest to it, nearest first, then by number, and the furthest ones.
+
+    Returns the nearest points, their distances and the furthest points, (n_seeds, n) each; -1 where none is left.
+    """
+    nearest, furthest = (np.full((len(seeds), n), -1, np.int64) for n in (n_near, n_far))
+    costs = np.full(nearest.shape, FAR, np.int64)
+    _look_around(lines, codes, is_gone, seeds, nearest, costs, furthest)
+    return nearest, costs, furthest
+
+
+@jit
+def _grow_listed(lines, codes, is_gone, seeds, nearest, costs, size, target, penalty):
+    n_dims, n = codes.shape
+    members = np.full((seeds.size, size), np.int64(-1), np.int64)
+    n_left = np.int64(0)
+    for i in range(n):
+        n_left += not is_gone[i]
+    spare, near_cost = np.empty(n, np.int64), np.empty(nearest.shape[1] + 1, np.int64)
+    listed, near_target = np.empty((n_dims, nearest.shape[1] + 1), np.int32), np.zeros(near_cost.size, np.int32)
+    for s in range(seeds.size):
+        seed = seeds[s]
+        if is_gone[seed] or n_left < size:
+            continue
+        n_near = np.int64(1)
+        rows = np.empty(near_cost.size, np.int64)
+        rows[0] = seed
+        for row in nearest[s]:
+            if row >= 0 and not is_gone[row]:
+                rows[n_near] = row
+                n_near += 1
+        for i in range(n_near):
+            for d in range(n_dims):
+                listed[d, i] = codes[d, rows[i]]
+            if penalty > 0:
+                near_target[i] = target[rows[i]]
+        here = np.zeros(n_near, np.bool_)
+        # no record that is not listed costs less than the last of the list, neither now nor when the box has grown
+        places = _grow(
+            lines, np.ascontiguousarray(listed[:, :n_near]), here, np.int64(0), size, costs[s, costs.shape[1] - 1],
+            near_target[:n_near], penalty, near_cost[:n_near],
+        )  # fmt: skip
+        if places.size == size:
+            for i in range(size):
+                members[s, i] = rows[places[i]]
+                is_gone[rows[places[i]]] = True
+        else:
+            grown = _grow(lines, codes, is_gone, seed, size, np.int64(FAR // 2), target, penalty, spare)
+            for i in range(size):
+                members[s, i] = grown[i]
+        n_left -= size
+    return members
+
+
+@kernel(compiled_from=COMPILED_FROM)
+def grow_listed(
+    lines: Lines,
+    codes: Codes,
+    is_gone: BoolArray,
+    seeds: IntArray,
+    nearest: IntArray,
+    costs: IntArray,
+    *,
+    size: int,
+    target: Codes,
+    penalty: int,
+) -> IntArray:
+    """Clusters grown from seeds one after the other, as `grow` does, from lists of near points: (n_seeds, size).
+
+    Where a list cannot tell which point costs least, all points are looked at. -1: the seed was gone, or too few were
+    left. With a penalty, the points that a cluster may take are those of its list, as long as these are enough.
+
+    Args:
+        nearest: (n_seeds, n_near) from `look_around`, as are `costs`; points that are gone meanwhile are passed over.
+    """
+    result: IntArray = _grow_listed(lines, codes, is_gone, seeds, nearest, costs, size, target, penalty)
+    return result
+
+
+@jit
 def _choose_wishes(lines, codes, is_free, lo, hi, wishes):
     chosen = np.full(lo.shape[1], np.int64(-1), np.int64)
     for b in range(lo.shape[1]):

@@ -70,7 +70,7 @@ def _best_pairs_in_numpy(
     return np.stack(np.divmod(chosen, len(others)), axis=1)
 
 
-@kernel(plain=_best_pairs_in_numpy, compiled_from=3_000)
+@kernel(plain=_best_pairs_in_numpy, compiled_from=1_000)
 def best_pairs(
     gap: FloatArray, codes: IntArray, other_gap: FloatArray, others: IntArray, *, limit: float, most: int
 ) -> IntArray:

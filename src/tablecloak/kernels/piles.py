@@ -1,4 +1,4 @@
-"""Dealing records one by one to piles: the nearest pile is found in blocks of near ones, or below its parent."""
+"""Dealing records one by one to piles: the nearest is found in blocks of near ones, or down a tree of centroids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.kernels.clustering import COMPILED_FROM, Codes, Lines, interval_costs
+from tablecloak.kernels.clustering import COMPILED_FROM, Codes, Lines, _interval_cost, box_costs, interval_costs
 from tablecloak.kernels.dispatch import inner_jit, jit, kernel, leaf_jit
 
 
@@ -38,15 +38,19 @@ class PileBlocks(NamedTuple):
     least: IntArray  # (n_blocks, n_dims) the least that a box of the block costs by itself
 
 
-class PileParents(NamedTuple):
-    """Parents of `width` consecutive piles each: the union of their boxes and the mean of their mean places."""
+class PileTree(NamedTuple):
+    """Parents of `width` consecutive piles or parents each, level above level, those of the highest first.
+
+    A parent has the union of the boxes and the mean of the mean places of what is below it.
+    """
 
     width: int
-    lo: Codes  # (n_tops, n_dims)
-    hi: Codes  # (n_tops, n_dims)
-    total: FloatArray  # (n_tops, n_dims) sum of mean places
-    mean: FloatArray  # (n_tops, n_dims) total / n_piles
-    n_piles: IntArray  # (n_tops,)
+    leaves: NDArray[np.int32]  # (n_leaves,) piles in the order in which parents take them
+    starts: IntArray  # (n_levels + 1,) where the parents of each level begin
+    lo: Codes  # (n_parents, n_dims)
+    hi: Codes  # (n_parents, n_dims)
+    mean: FloatArray  # (n_parents, n_dims)
+    size: IntArray  # (n_parents,) nodes below
 
 
 def _apart(lines: Lines, point: Codes, lo: Codes, hi: Codes, mean: FloatArray) -> FloatArray:
@@ -166,7 +170,7 @@ def _widen(piles, blocks, pile):
 
 
 @jit
-def _deal(lines, codes, piles, blocks, size_weight, limit):
+def _deal(lines, codes, piles, blocks, size_weight, limit, most_blocks):
     n_dims, n = codes.shape
     pile_of, distance = np.empty(n, np.int64), np.empty(n)
     bound = np.empty(blocks.n_members.size)
@@ -176,13 +180,16 @@ def _deal(lines, codes, piles, blocks, size_weight, limit):
         _bounds(lines, point, blocks, bound)
         first = np.argmin(bound)
         pile, best = np.int64(1) << 62, np.inf
-        for turn in range(bound.size + 1):  # the nearest block first, then all others
-            b = first if turn == 0 else turn - 1
+        is_exact = most_blocks >= bound.size
+        for turn in range(bound.size + 1 if is_exact else most_blocks):  # the nearest block first, then all others
+            b = first if turn == 0 else turn - 1 if is_exact else np.argmin(bound)
             if bound[b] <= best and (turn == 0 or b != first):
                 members = blocks.members[b, : blocks.n_members[b]]
                 pile, best = _scan(
                     lines, point, piles.lo, piles.hi, piles.mean, piles.size, size_weight, members, pile, best
                 )
+            if not is_exact:
+                bound[b] = np.inf
         _join(lines, point, piles, pile)
         _widen(piles, blocks, pile)
         pile_of[i], distance[i] = pile, best
@@ -191,10 +198,13 @@ def _deal(lines, codes, piles, blocks, size_weight, limit):
     return pile_of, distance
 
 
-def _deal_in_numpy(
-    lines: Lines, codes: Codes, piles: Piles, n_piles: int, blocks: PileBlocks | None, *, size_weight: float, limit: int
-) -> tuple[IntArray, FloatArray]:
-    del blocks
+def _deal_plainly(
+    lines: Lines, codes: Codes, piles: Piles, n_piles: int, blocks: PileBlocks | None, *,
+    size_weight: float, limit: int, most_blocks: int,
+) -> tuple[IntArray, FloatArray]:  # fmt: skip
+    if blocks is not None and most_blocks < len(blocks.n_members):
+        found: tuple[IntArray, FloatArray] = _deal(lines, codes, piles, blocks, size_weight, limit, most_blocks)
+        return found
     pile_of, distance = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
     full = np.flatnonzero(piles.size[:n_piles] > 0).astype(np.int32)
     for i, point in enumerate(codes.T):
@@ -207,58 +217,63 @@ def _deal_in_numpy(
     return pile_of, distance
 
 
-@kernel(plain=_deal_in_numpy, compiled_from=COMPILED_FROM)
+@kernel(plain=_deal_plainly, compiled_from=COMPILED_FROM)
 def deal(
-    lines: Lines, codes: Codes, piles: Piles, n_piles: int, blocks: PileBlocks | None, *, size_weight: float, limit: int
-) -> tuple[IntArray, FloatArray]:
+    lines: Lines, codes: Codes, piles: Piles, n_piles: int, blocks: PileBlocks | None, *,
+    size_weight: float, limit: int, most_blocks: int,
+) -> tuple[IntArray, FloatArray]:  # fmt: skip
     """Give each record in turn to the nearest pile, until one has `limit` records: piles and distances of those dealt.
 
     Args:
         codes: (n_dims, n).
         blocks: where near piles are found without looking at all; the plain form looks at all.
         size_weight: how much farther a pile looks for every record it has.
+        most_blocks: look into no more than so many, those whose bounds are nearest; as many as there are: the pile
+            found is the nearest of all.
     """
     assert blocks is not None
     del n_piles
-    result: tuple[IntArray, FloatArray] = _deal(lines, np.ascontiguousarray(codes), piles, blocks, size_weight, limit)
+    result: tuple[IntArray, FloatArray] = _deal(
+        lines, np.ascontiguousarray(codes), piles, blocks, size_weight, limit, most_blocks
+    )
     return result
 
 
 @jit
-def _deal_by_tops(lines, codes, piles, n_piles, tops, size_weight):
+def _deal_by_tree(lines, codes, piles, tree, size_weight):
     n_dims, n = codes.shape
     pile_of, distance = np.empty(n, np.int64), np.empty(n)
-    point, before = np.empty(n_dims, np.int32), np.empty(n_dims)
-    every = np.arange(n_piles).astype(np.int32)
+    point = np.empty(n_dims, np.int32)
+    every = np.arange(tree.size.size).astype(np.int32)
+    n_leaves = np.int64(tree.leaves.size)
+    far = np.int64(1) << 62
     for i in range(n):
         point[:] = codes[:, i]
-        top, _ = _scan(
-            lines, point, tops.lo, tops.hi, tops.mean, tops.n_piles, 0.0, every[: tops.n_piles.size],
-            np.int64(1) << 62, np.inf,
-        )  # fmt: skip
-        below = every[top * tops.width : min((top + 1) * tops.width, n_piles)]
-        pile, best = _scan(
-            lines, point, piles.lo, piles.hi, piles.mean, piles.size, size_weight, below, np.int64(1) << 62, np.inf
-        )
-        before[:] = piles.mean[pile]
+        begin, end = np.int64(0), tree.starts[1] if tree.starts.size > 1 else n_leaves
+        for level in range(tree.starts.size - 1):
+            first = tree.starts[level]
+            here = every[first + begin : first + end]
+            node, _ = _scan(lines, point, tree.lo, tree.hi, tree.mean, tree.size, 0.0, here, far, np.inf)
+            is_last = level + 2 == tree.starts.size
+            n_below = n_leaves if is_last else tree.starts[level + 2] - tree.starts[level + 1]
+            begin = (node - first) * tree.width
+            end = min(begin + tree.width, n_below)
+        below = tree.leaves[begin:end]
+        pile, best = _scan(lines, point, piles.lo, piles.hi, piles.mean, piles.size, size_weight, below, far, np.inf)
         _join(lines, point, piles, pile)
-        for d in range(n_dims):
-            tops.total[top, d] += piles.mean[pile, d] - before[d]
-            tops.mean[top, d] = tops.total[top, d] / tops.n_piles[top]
-            tops.lo[top, d] = min(tops.lo[top, d], point[d])
-            tops.hi[top, d] = max(tops.hi[top, d], point[d])
         pile_of[i], distance[i] = pile, best
     return pile_of, distance
 
 
 @kernel(compiled_from=COMPILED_FROM)
-def deal_by_tops(
-    lines: Lines, codes: Codes, piles: Piles, n_piles: int, tops: PileParents, *, size_weight: float
+def deal_by_tree(
+    lines: Lines, codes: Codes, piles: Piles, tree: PileTree, *, size_weight: float
 ) -> tuple[IntArray, FloatArray]:
-    """Give each record in turn to the nearest pile below the nearest parent: piles and distances."""
-    result: tuple[IntArray, FloatArray] = _deal_by_tops(
-        lines, np.ascontiguousarray(codes), piles, n_piles, tops, size_weight
-    )
+    """Give each record in turn to the pile found by going down to the nearest node, again and again: piles, distances.
+
+    The tree stays as it is meanwhile.
+    """
+    result: tuple[IntArray, FloatArray] = _deal_by_tree(lines, np.ascontiguousarray(codes), piles, tree, size_weight)
     return result
 
 
@@ -290,9 +305,27 @@ def _from_centroid(lines, codes, rows):
     return away
 
 
+def _loss_in_numpy(lines: Lines, codes: Codes, rows: IntArray) -> int:
+    codes = codes[:, rows]
+    return len(rows) * int(box_costs(lines, codes.min(axis=1)[:, None], codes.max(axis=1)[:, None])[0])
+
+
+@inner_jit(plain=_loss_in_numpy)
+def _loss(lines, codes, rows):
+    """What some records lose in one box."""
+    total = np.int64(0)
+    for d in range(codes.shape[0]):
+        lo = hi = codes[d, rows[0]]
+        for row in rows:
+            code = codes[d, row]
+            lo, hi = min(lo, code), max(hi, code)
+        total += _interval_cost(lines, d, lo, hi)
+    return rows.size * total
+
+
 @jit
-def _halve(lines, codes, starts, size):
-    n = codes.shape[1]
+def _cut(lines, distances, codes, starts, size):
+    n_dims, n = codes.shape
     part, distance = np.empty(n, np.int64), np.empty(n)
     n_parts = starts.size - 1
     # ranges of `rows` that are still open, with the number of the part each makes
@@ -305,16 +338,21 @@ def _halve(lines, codes, starts, size):
             n_open -= 1
             begin, end, number = begins[n_open], ends[n_open], numbers[n_open]
             here = rows[begin:end]
-            away = _from_centroid(lines, codes, here)
             if here.size < 2 * size:
+                away = _from_centroid(distances, codes, here)
                 for i in range(here.size):
                     part[here[i]], distance[here[i]] = number, away[i]
                 continue
-            order = np.argsort(away, kind="mergesort")
             half = here.size // 2
-            near, far = np.sort(here[order[:half]]), np.sort(here[order[half:]])
-            here[:half] = near
-            here[half:] = far
+            ordered, least = here.copy(), np.int64(-1)
+            for d in range(n_dims):
+                other = here[np.argsort(codes[d][here], kind="mergesort")]
+                loss = _loss(lines, codes, other[:half]) + _loss(lines, codes, other[half:])
+                if least < 0 or loss < least:
+                    ordered, least = other, loss
+            low, high = np.sort(ordered[:half]), np.sort(ordered[half:])
+            here[:half] = low
+            here[half:] = high
             begins[n_open], ends[n_open], numbers[n_open] = begin, begin + half, number
             begins[n_open + 1], ends[n_open + 1], numbers[n_open + 1] = begin + half, end, n_parts
             n_open += 2
@@ -323,10 +361,11 @@ def _halve(lines, codes, starts, size):
 
 
 @kernel(compiled_from=COMPILED_FROM)
-def halve(lines: Lines, codes: Codes, starts: IntArray, size: int) -> tuple[IntArray, FloatArray, int]:
-    """Halve piles by distance from their centroid until no part has 2 * size records: the nearer half stays.
+def cut(lines: Lines, distances: Lines, codes: Codes, starts: IntArray, size: int) -> tuple[IntArray, FloatArray, int]:
+    """Cut piles into halves where both lose least, along one dimension, until no part has 2 * size records.
 
     Args:
+        lines: what parts lose; `distances`: how far records are from centroids.
         codes: (n_dims, n) records of one pile after the other.
         starts: (n_piles + 1,) where the records of each pile begin.
 
@@ -334,5 +373,5 @@ def halve(lines: Lines, codes: Codes, starts: IntArray, size: int) -> tuple[IntA
         The part of every record, its distance from the centroid of that part, and how many parts there are. Part p is
         what stays of pile p, for p below the number of piles.
     """
-    result: tuple[IntArray, FloatArray, int] = _halve(lines, np.ascontiguousarray(codes), starts, size)
+    result: tuple[IntArray, FloatArray, int] = _cut(lines, distances, np.ascontiguousarray(codes), starts, size)
     return result

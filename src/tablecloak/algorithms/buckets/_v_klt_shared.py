@@ -10,11 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, TupleOrder, if_not_monotone
-from tablecloak.algorithms.merge_classes import box_losses, merge_failing, renumbered
+from tablecloak.algorithms.merge_classes import merge_failing, renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import IncompatibleChoice, did_you_mean
+from tablecloak.kernels.uniting import nearest_boxes
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress
@@ -114,9 +115,9 @@ Accepts: TypeAlias = Callable[[list[int], list[int], int, int], bool]
 
 
 class Nearest(Protocol):
-    """Labels in the order in which a bucket would like to exchange rows with them."""
+    """Labels in the order in which a bucket would like to exchange rows with them, the first `most` if that is said."""
 
-    def __call__(self, label: int, others: Sequence[int]) -> list[int]: ...
+    def __call__(self, label: int, others: Sequence[int] | IntArray, *, most: int | None = None) -> list[int]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,12 +194,13 @@ def nearest_first(problem: Problem, spans: Spans, classes: IntArray) -> Nearest:
     """For a bucket and some others: those in the order of the loss that common quasi-identifiers would add."""
     n_classes = int(classes.max()) + 1
     lo, hi = spans.hulls(classes, n_classes)
-    space = problem.table.space
+    space, find = problem.table.space, nearest_boxes.sized(len(classes))
 
-    def nearest(label: int, others: Sequence[int]) -> list[int]:
-        candidates = np.array([other for other in others if other != label], np.int64)
-        loss = box_losses(space, np.minimum(lo[candidates], lo[label]), np.maximum(hi[candidates], hi[label]))
-        return [int(i) for i in candidates[np.argsort(loss, kind="stable")]]
+    def nearest(label: int, others: Sequence[int] | IntArray, *, most: int | None = None) -> list[int]:
+        candidates = np.asarray(others, np.int64)
+        candidates = candidates[candidates != label]
+        found: list[int] = find(space, lo, hi, label, candidates, most or len(candidates)).tolist()
+        return found
 
     return nearest
 

@@ -160,10 +160,13 @@ def mix_categories(
     calm = [label for label in buckets if not search.is_flagged(label)]
     left = _pair_up(waiting, search, nearest)
     for label in left:
-        without = [c for c in calm if search.category_of(label) not in search.categories(c)]
-        with_it = [c for c in calm if c not in set(without)]
-        for group in (without, with_it, [other for other in buckets if other != label]):
-            if search.try_partners(label, nearest(label, group)):
+        own = search.category_of(label)
+        for group in (
+            [c for c in calm if own not in search.categories(c)],
+            [c for c in calm if own in search.categories(c)],
+            list(buckets),
+        ):
+            if search.try_partners(label, nearest(label, group)) is not None:
                 break
     return buckets, [label for label in buckets if search.is_flagged(label)], search.swaps
 
@@ -193,15 +196,18 @@ class _Mixer:
         self.category = category
         self.accepts = accepts
         self.swaps: list[shared.Swap] = []
+        self._held: dict[int, set[int]] = {}  # categories of buckets that were asked for
 
     def is_flagged(self, label: int) -> bool:
-        return is_one_category(self.codes[self.buckets[label]].tolist(), self.category)
+        return len(self.categories(label)) == 1
 
     def category_of(self, label: int) -> int:
         return int(self.category[self.codes[self.buckets[label][0]]])
 
     def categories(self, label: int) -> set[int]:
-        return set(self.category[self.codes[self.buckets[label]]].tolist())
+        if label not in self._held:
+            self._held[label] = set(self.category[self.codes[self.buckets[label]]].tolist())
+        return self._held[label]
 
     def try_partners(self, label: int, partners: Iterable[int]) -> int | None:
         """Carry out the first exchange that helps with the first partner that has one."""
@@ -211,6 +217,8 @@ class _Mixer:
                 for other in np.argsort(self.codes[others], kind="stable").tolist():
                     if self._helps(rows, others, place, other) and self.accepts(rows, others, place, other):
                         self.swaps.append(shared.swap(self.buckets, label, place, partner, other))
+                        self._held.pop(label, None)
+                        self._held.pop(partner, None)
                         return partner
         return None
 

@@ -68,7 +68,7 @@ def closer_to_table(problem: Problem, spans: shared.Spans, classes: IntArray, t:
             start,
             column.codes,
             target=t,
-            partners=cache(partial(nearest, others=list(start))),
+            partners=cache(partial(nearest, others=np.array(list(start)), most=MAX_PARTNERS)),
             accepts=shared.both(shared.keeps_diversity(others), *kept_close),
         )
         kept_close.append(shared.keeps_closeness(column.codes))

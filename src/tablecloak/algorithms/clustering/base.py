@@ -153,6 +153,11 @@ class Pool:
         self._sweep()
         return rows
 
+    def drop(self, n: int) -> None:
+        """Take note that so many records were marked as gone."""
+        self.size -= n
+        self._sweep()
+
     def _sweep(self) -> None:
         if self.size > 0.8 * len(self.rows) or len(self.rows) < 32:
             return

@@ -23,8 +23,8 @@ class Backing(Protocol):
     def drop(self, clusters: IntArray) -> None:
         """Remove the rows of some clusters."""
 
-    def fetch(self, clusters: IntArray) -> tuple[IntArray, IntArray]:
-        """Records and clusters of the rows of some clusters, by cluster and then by record."""
+    def fetch(self, clusters: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Records, clusters and distances of the rows of some clusters, by cluster and then by record."""
 
     def codes(self, ids: IntArray) -> Codes:
         """The records with the given numbers, (n_dims, n)."""
@@ -101,25 +101,26 @@ class ClusterTable:
             self._head = np.concatenate([self._head, np.full(more, -1, np.int32)])
             self._stored = np.concatenate([self._stored, np.zeros(more, np.int64)])
 
-    def take(self, cluster: int) -> Members:
-        """Remove the rows of a cluster, and return its records."""
+    def take(self, cluster: int) -> tuple[IntArray, Codes, FloatArray]:
+        """Remove the rows of a cluster: its records, their codes and their distances, by record."""
         places, at = [], int(self._head[cluster])
         while at >= 0:
             places.append(at)
             at = int(self._next[at])
         self._head[cluster] = -1
         self._cluster[places] = -1
-        ids, codes = self._ids[places], self._codes[:, places]
+        ids, codes, distances = self._ids[places], self._codes[:, places], self._distance[places]
         if self._stored[cluster] and self.backing is not None:
-            more, _ = self.backing.fetch(np.array([cluster]))
-            ids, codes = np.concatenate([ids, more]), np.concatenate([codes, self.backing.codes(more)], axis=1)
+            more, _, apart = self.backing.fetch(np.array([cluster]))
+            ids, distances = np.concatenate([ids, more]), np.concatenate([distances, apart])
+            codes = np.concatenate([codes, self.backing.codes(more)], axis=1)
             self._stored[cluster] = 0
             self._dead.append(cluster)
         order = np.argsort(ids)
-        return ids[order], np.ascontiguousarray(codes[:, order])
+        return ids[order], np.ascontiguousarray(codes[:, order]), distances[order]
 
-    def take_all(self, clusters: IntArray) -> Iterator[tuple[IntArray, IntArray, Codes]]:
-        """Remove the rows of clusters (ascending): clusters, records and codes, by cluster and then by record.
+    def take_all(self, clusters: IntArray) -> Iterator[tuple[IntArray, IntArray, Codes, FloatArray]]:
+        """Remove the rows of clusters (ascending): clusters, records, codes and distances, by cluster, then by record.
 
         A cluster comes in one piece; rows may be put back meanwhile, into clusters that already came or were not asked.
         """
@@ -133,13 +134,13 @@ class ClusterTable:
             done = int(ends[begin - 1]) if begin else 0
             end = max(begin + 1, int(np.searchsorted(ends, done + self.capacity // 2, side="right")))
             part = clusters[begin:end]
-            ids, of_ids = self.backing.fetch(part)
+            ids, of_ids, distances = self.backing.fetch(part)
             self.backing.drop(part)
             self._stored[part] = 0
-            yield of_ids, ids, self.backing.codes(ids)
+            yield of_ids, ids, self.backing.codes(ids), distances
             begin = end
 
-    def _taken(self, clusters: IntArray) -> tuple[IntArray, IntArray, Codes]:
+    def _taken(self, clusters: IntArray) -> tuple[IntArray, IntArray, Codes, FloatArray]:
         is_wanted = np.zeros(len(self._head) + 1, bool)  # the last place is that of rows taken before
         is_wanted[clusters] = True
         places = np.flatnonzero(is_wanted[self._cluster[: self._n]])
@@ -147,7 +148,7 @@ class ClusterTable:
         of_places = self._cluster[places].astype(np.int64)
         self._cluster[places] = -1
         self._head[clusters] = -1
-        return of_places, self._ids[places], self._codes[:, places]
+        return of_places, self._ids[places], self._codes[:, places], self._distance[places]
 
     def flush(self) -> None:
         """Send all rows of the buffer to the backing."""

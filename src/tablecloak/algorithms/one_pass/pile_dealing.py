@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.algorithms.clustering._record_distances import lines_of
 from tablecloak.algorithms.clustering.base import Costs
 from tablecloak.algorithms.one_pass.cluster_table import ClusterTable, Members
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.data.domain import Domain, DomainKind
+from tablecloak.data.table import ColumnType
 from tablecloak.kernels.clustering import COMPILED_FROM, Lines, interval_costs
 from tablecloak.kernels.dispatch import pays
-from tablecloak.kernels.piles import PileBlocks, PileParents, Piles, deal, deal_by_tops, halve
+from tablecloak.kernels.piles import PileBlocks, Piles, PileTree, cut, deal, deal_by_tree
 from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
 
 Codes = NDArray[np.int32]
+MakePrices = Callable[..., tuple[Costs, Costs]]  # of domains and the codes that occur, as `prices_of`
 NEVER = 1 << 62
 PER_BLOCK = 48  # piles of a new block; it holds up to twice as many
+MOST_BLOCKS = 16  # that the optimised mode looks into for one record
+CHUNK = 1 << 14  # records that are dealt together, down the same tree
+RANGES = ("intervals", "quantiles", "dates")  # hierarchies of numbers and dates whose nodes are ranges
 
 
 class PileSet:
@@ -85,31 +95,25 @@ class PileSet:
     def empty(self, piles: IntArray) -> None:
         self.arrays.size[piles] = 0
 
-    def only(self, piles: IntArray) -> PileSet:
-        """Some of the piles, numbered anew."""
-        lo, hi, total, mean, size = self.arrays
-        rest = PileSet(self.lines)
-        rest.n, rest.arrays = len(piles), Piles(lo[piles], hi[piles], total[piles], mean[piles], size[piles])
-        return rest
 
-    def replace(self, piles: IntArray, other: PileSet) -> None:
-        """Take piles back that were numbered anew."""
-        own, new = self.arrays, other.arrays
-        own.lo[piles], own.hi[piles], own.size[piles] = new.lo, new.hi, new.size
-        own.total[piles], own.mean[piles] = new.total, new.mean
-
-
-def make_tops(piles: PileSet) -> PileParents:
-    """Parents of about as many piles as there are parents, in the order of the piles."""
-    arrays, n = piles.arrays, piles.n
-    width = max(2, int(np.ceil(np.sqrt(n))))
-    starts = np.arange(0, n, width)
-    sums = np.stack([np.cumsum(arrays.mean[s : s + width], axis=0)[: n - s][-1] for s in starts.tolist()])
-    count = np.diff(np.append(starts, n))
-    return PileParents(
-        width, np.minimum.reduceat(arrays.lo[:n], starts, axis=0), np.maximum.reduceat(arrays.hi[:n], starts, axis=0),
-        sums, sums / count[:, None], count,
-    )  # fmt: skip
+def make_tree(piles: PileSet, share: float) -> PileTree:
+    """Parents of so large a share of the piles each, in the order of piles, parents of these, and so on to the root."""
+    arrays, leaves = piles.arrays, piles.full()
+    width = max(2, math.ceil(share * len(leaves)))
+    lo, hi, mean = arrays.lo[leaves], arrays.hi[leaves], arrays.mean[leaves]
+    levels: list[tuple[Codes, Codes, FloatArray, IntArray]] = []
+    while len(lo) > width:
+        starts = np.arange(0, len(lo), width)
+        size = np.diff(np.append(starts, len(lo)))
+        lo, hi = np.minimum.reduceat(lo, starts), np.maximum.reduceat(hi, starts)
+        mean = np.add.reduceat(mean, starts) / size[:, None]
+        levels.insert(0, (lo, hi, mean, size))
+    if not levels:
+        levels = [(lo[:0], hi[:0], mean[:0], np.zeros(0, np.int64))]
+        return PileTree(width, leaves.astype(np.int32), np.zeros(1, np.int64), *levels[0])
+    counts = [len(size) for *_, size in levels]
+    parents = [np.concatenate(parts) for parts in zip(*levels, strict=True)]
+    return PileTree(width, leaves.astype(np.int32), np.append(0, np.cumsum(counts)), *parents)
 
 
 def make_blocks(piles: PileSet) -> PileBlocks:
@@ -197,7 +201,12 @@ class RecordStore(Protocol):
     """Where records are, numbered in their order; batches of them are as large as memory allows."""
 
     @property
-    def costs(self) -> Costs: ...
+    def costs(self) -> Costs:
+        """What clusters lose."""
+
+    @property
+    def distances(self) -> Costs:
+        """How far records are from centroids."""
 
     @property
     def n(self) -> int: ...
@@ -220,6 +229,48 @@ class RecordStore(Protocol):
 
     def lend(self, set_: int, n: int) -> Members:
         """Take the first records out of a set."""
+
+
+def rebatched(batches: Iterator[Members], n: int) -> Iterator[Members]:
+    """The same records, `n` at a time, however they come."""
+    ids, codes = [], []
+    n_here = 0
+    for more, of_more in batches:
+        begin = 0
+        while begin < len(more):
+            part = slice(begin, begin + n - n_here)
+            ids.append(more[part])
+            codes.append(of_more[:, part])
+            n_here += len(ids[-1])
+            begin += len(ids[-1])
+            if n_here == n:
+                yield np.concatenate(ids), np.concatenate(codes, axis=1)
+                ids, codes, n_here = [], [], 0
+    if n_here:
+        yield np.concatenate(ids), np.concatenate(codes, axis=1)
+
+
+def halved(distances: FloatArray, starts: IntArray, size: int) -> tuple[IntArray, int]:
+    """Piles halved by distance until no part has 2 * size records: the nearer half stays, of equal distances the first.
+
+    Args:
+        distances: (n,) of the records of one pile after the other.
+        starts: (n_piles + 1,) where the records of each pile begin.
+
+    Returns:
+        The part of every record, and how many parts there are; part p is what stays of pile p.
+    """
+    part, n_parts = np.empty(len(distances), np.int64), len(starts) - 1
+    for pile, (begin, end) in enumerate(pairwise(starts.tolist())):
+        open_ = [(pile, begin + np.argsort(distances[begin:end], kind="stable"))]
+        while open_:
+            number, rows = open_.pop()
+            if len(rows) < 2 * size:
+                part[rows] = number
+                continue
+            open_ += [(number, rows[: len(rows) // 2]), (n_parts, rows[len(rows) // 2 :])]
+            n_parts += 1
+    return part, n_parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,14 +297,46 @@ class DealtRecords:
 class Dealing(Protocol):
     """An algorithm that deals records, wherever these are kept."""
 
-    @property
-    def distance(self) -> str: ...
-
-    @property
-    def beta(self) -> float: ...
+    def prices(
+        self, domains: Sequence[Domain], present: Sequence[IntArray], *, is_compiled: bool
+    ) -> tuple[Costs, Costs]:
+        """What clusters lose, and how far records are from centroids."""
 
     def deal(self, records: RecordStore, size: int, secret: Secret, progress: Progress) -> DealtRecords:
         """Sets and piles of all records."""
+
+
+def prices_of(
+    domains: Sequence[Domain],
+    present: Sequence[IntArray],
+    *,
+    distance: str = "loss",
+    beta: float = 1.0,
+    has_lines: bool = False,
+    is_compiled: bool = False,
+) -> tuple[Costs, Costs]:
+    """What clusters lose, and how far records are from centroids.
+
+    Args:
+        present: the codes of every dimension that occur.
+        has_lines: numbers and dates below ranges are as far from a centroid as from its mean.
+    """
+    costs = Costs(*lines_of(domains, present, distance, beta), is_compiled=is_compiled)
+    if not has_lines:
+        return costs, costs
+    on_lines = [_on_line(domain) for domain in domains]
+    return costs, Costs(*lines_of(on_lines, present, distance, beta), is_compiled=is_compiled)
+
+
+def _on_line(domain: Domain) -> Domain:
+    """Numbers or dates in place of the leaves of their ranges; other columns as they are."""
+    if domain.hierarchy is None or domain.hierarchy.kind not in RANGES:
+        return domain
+    places = domain.line()
+    if places is None:
+        return domain
+    values = pl.Series(domain.name, places[int(domain.has_missing) :])
+    return replace(domain, type=ColumnType.FLOAT, kind=DomainKind.ORDERED, values=values, hierarchy=None)
 
 
 def deal_records(
@@ -262,18 +345,21 @@ def deal_records(
     generator: np.random.Generator,
     *,
     is_optimized: Callable[[int], bool],
+    share: float | None = None,
     size_weight: float = 0.0,
     progress: Progress = silent,
 ) -> DealtRecords:
     """Sets of at least `size` equal records, and piles of all others.
 
     Args:
-        is_optimized: from the number of piles at the start to whether they are found through parents.
+        is_optimized: from the number of piles at the start to whether not all of them are looked at.
+        share: deal as the source does: piles are halved by the distances that records had when they came; optimised,
+            they are found down a tree, of which a node has this share of all piles below it, and split at the end.
         size_weight: how much farther a pile looks for every `size` records it has.
     """
     sets, counts = records.sets(size)
     n_rest = records.n - int(counts.sum())
-    dealer = Dealer(records, size, size_weight)
+    dealer = Dealer(records, size, share=share, size_weight=size_weight)
     if 0 < n_rest < size:
         counts = dealer.borrow(sets, counts, n_rest)
     elif n_rest:
@@ -281,7 +367,12 @@ def deal_records(
         n_waiting = n_rest - int(dealer.piles.sizes.sum())
         progress.start("solve", n_waiting)
         dealer.progress = progress
-        (dealer.fill_by_tops if is_optimized(dealer.piles.n) else dealer.fill)()
+        if not is_optimized(dealer.piles.n):
+            dealer.fill()
+        elif share is None:
+            dealer.fill(most_blocks=MOST_BLOCKS)
+        else:
+            dealer.fill_by_tree(share)
     return DealtRecords(sets, counts, dealer.piles)
 
 
@@ -317,10 +408,14 @@ def n_lent(n_small: int, n_large: int, size: int) -> int:
 class Dealer:
     """Piles that records are dealt to, their sizes kept between k and 2k - 1."""
 
-    def __init__(self, records: RecordStore, size: int, size_weight: float = 0.0) -> None:
+    def __init__(
+        self, records: RecordStore, size: int, *, share: float | None = None, size_weight: float = 0.0
+    ) -> None:
         self.records = records
         self.table = records.table
-        self.lines = records.costs.lines
+        self.lines, self.unit = records.distances.lines, records.distances.unit
+        self.is_literal = share is not None
+        self.most_blocks = NEVER
         self.is_compiled = pays(records.n, COMPILED_FROM)
         self.size = size
         self.weight = size_weight / size
@@ -359,9 +454,10 @@ class Dealer:
 
     # Classic ----------------------------------------------------------------------------------------------------------
 
-    def fill(self) -> None:
-        """Classic mode: the nearest of all piles for every record, and a pile is split as soon as it is too large."""
-        for ids, codes in self.records.waiting():
+    def fill(self, most_blocks: int = NEVER) -> None:
+        """The nearest of all piles, or of those in some blocks, for every record; a pile too large is split at once."""
+        self.most_blocks = most_blocks
+        for ids, codes in rebatched(self.records.waiting(), CHUNK):
             begin = 0
             while begin < len(ids):
                 piles = self._deal(ids[begin:], codes[:, begin:], 2 * self.size)
@@ -373,31 +469,38 @@ class Dealer:
     def _deal(self, ids: IntArray, codes: Codes, limit: int) -> IntArray:
         """Deal the first of some records, at most until a pile has `limit`: the piles of those dealt."""
         most = min(len(ids), max(256, self.piles.n))  # blocks are made anew after about one record for every pile
-        if self.is_compiled and (self._blocks is None or self._n_joined > self.piles.n):
+        needs_blocks = self.is_compiled or self.most_blocks < NEVER
+        if needs_blocks and (self._blocks is None or self._n_joined > self.piles.n):
             self._blocks, self._n_joined = make_blocks(self.piles), 0
         piles, distances = deal.form(compiled=self.is_compiled)(
             self.lines, codes[:, :most], self.piles.arrays, self.piles.n, self._blocks,
-            size_weight=self.weight, limit=limit,
+            size_weight=self.weight, limit=limit, most_blocks=self.most_blocks,
         )  # fmt: skip
         n = len(piles)
-        self.table.put(ids[:n], codes[:, :n], piles, distances)
+        self.table.put(ids[:n], codes[:, :n], piles, distances / self.unit)
         self._n_joined += n
         self._n_dealt += n
         self.progress.advance(self._n_dealt)
         return piles
 
     def _split(self, pile: int) -> None:
-        ids, codes = self.table.take(pile)
+        ids, codes, distances = self.table.take(pile)
         old = self.piles.n
-        self._put_halves(np.array([pile]), ids, codes, np.array([0, len(ids)]))
+        self._put_parts(np.array([pile]), ids, codes, distances, np.array([0, len(ids)]))
         if self._blocks is not None:
             block = int(self._blocks.block_of[pile])
             fits = [add_to_block(self.piles, self._blocks, p, block) for p in (pile, *range(old, self.piles.n))]
             self._blocks = self._blocks if all(fits) else None
 
-    def _put_halves(self, piles: IntArray, ids: IntArray, codes: Codes, starts: IntArray) -> None:
+    def _put_parts(self, piles: IntArray, ids: IntArray, codes: Codes, distances: FloatArray, starts: IntArray) -> None:
         """Split piles, given the records of one after the other, until none has 2k."""
-        part, distances, n_parts = halve.form(compiled=self.is_compiled)(self.lines, codes, starts, self.size)
+        if self.is_literal:
+            part, n_parts = halved(distances, starts, self.size)
+        else:
+            part, apart, n_parts = cut.form(compiled=self.is_compiled)(
+                self.records.costs.lines, self.lines, codes, starts, self.size
+            )
+            distances = apart / self.unit
         new = np.concatenate([piles, self.piles.n + np.arange(n_parts - len(piles))])[part]
         self.piles.grow(n_parts - len(piles))
         order = np.argsort(new, kind="stable")
@@ -405,13 +508,13 @@ class Dealer:
         self.table.put(ids, codes, new, distances)
 
     def split_all(self) -> None:
-        """Halve every pile of 2k records or more until none is left."""
+        """Split every pile of 2k records or more until none is left."""
         large = np.flatnonzero(self.piles.sizes >= 2 * self.size)
         if len(large) == 0:
             return
-        for piles, ids, codes in self.table.take_all(large):
+        for piles, ids, codes, distances in self.table.take_all(large):
             starts = np.flatnonzero(np.diff(piles, prepend=-1))
-            self._put_halves(piles[starts], ids, codes, np.append(starts, len(piles)))
+            self._put_parts(piles[starts], ids, codes, distances, np.append(starts, len(piles)))
         self._blocks = None
 
     def dissolve_small(self) -> None:
@@ -433,7 +536,7 @@ class Dealer:
         return np.flatnonzero((sizes > 0) & (sizes < self.size))
 
     def _dissolve(self, pile: int, has_received: BoolArray) -> None:
-        ids, codes = self.table.take(pile)
+        ids, codes, _ = self.table.take(pile)
         self.piles.empty(np.array([pile]))
         if self._blocks is not None:
             leave_block(self._blocks, pile)
@@ -443,31 +546,26 @@ class Dealer:
             has_received[piles] = True
             begin += len(piles)
 
-    # Optimised --------------------------------------------------------------------------------------------------------
+    # Optimised in the source ------------------------------------------------------------------------------------------
 
-    def fill_by_tops(self) -> None:
-        """Optimised mode: find piles through parents, split too large ones at the end."""
-        self._deal_by_tops(self.records.waiting())
+    def fill_by_tree(self, share: float) -> None:
+        """Find piles down a tree that is made anew for every chunk, and split those too large when all were dealt."""
+        self._deal_by_tree(self.records.waiting(), share)
         self.split_all()
         small = self._small()
         if len(small) == len(self.piles.full()):
             self.dissolve_small()
             return
         self.piles.empty(small)
-        self._deal_by_tops((ids, codes) for _, ids, codes in self.table.take_all(small))
+        self._deal_by_tree(((ids, codes) for _, ids, codes, _ in self.table.take_all(small)), share)
         self.split_all()
 
-    def _deal_by_tops(self, batches: Iterator[Members]) -> None:
-        full = self.piles.full()
-        piles = self.piles.only(full)
-        tops = make_tops(piles)
-        for ids, codes in batches:
-            for begin in range(0, len(ids), 1 << 14):
-                part = slice(begin, begin + (1 << 14))
-                nearest, distances = deal_by_tops.form(compiled=self.is_compiled)(
-                    self.lines, codes[:, part], piles.arrays, piles.n, tops, size_weight=self.weight
-                )
-                self.table.put(ids[part], codes[:, part], full[nearest], distances)
-                self._n_dealt += len(nearest)
-                self.progress.advance(self._n_dealt)
-        self.piles.replace(full, piles)
+    def _deal_by_tree(self, batches: Iterator[Members], share: float) -> None:
+        for ids, codes in rebatched(batches, CHUNK):
+            tree = make_tree(self.piles, share)
+            piles, distances = deal_by_tree.form(compiled=self.is_compiled)(
+                self.lines, codes, self.piles.arrays, tree, size_weight=self.weight
+            )
+            self.table.put(ids, codes, piles, distances / self.unit)
+            self._n_dealt += len(piles)
+            self.progress.advance(self._n_dealt)

@@ -17,11 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Solution
-from tablecloak.algorithms.clustering._record_distances import lines_of
 from tablecloak.algorithms.clustering._unite_clusters import merged, united
-from tablecloak.algorithms.clustering.base import Costs
 from tablecloak.algorithms.one_pass.cluster_table import ClusterTable, Members
-from tablecloak.algorithms.one_pass.pile_dealing import DealtRecords
+from tablecloak.algorithms.one_pass.pile_dealing import DealtRecords, MakePrices, prices_of
 from tablecloak.algorithms.secret_order import ROWS
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.code_sets import CodeSets
@@ -59,8 +57,7 @@ class DiskRecords:
         folder: Path,
         *,
         secret: Secret,
-        distance: str = "loss",
-        beta: float = 1.0,
+        prices: MakePrices = prices_of,
         memory: int = LEAST_MEMORY,
         threads: int = 1,
         buffer: int = 1 << 16,
@@ -68,8 +65,7 @@ class DiskRecords:
         self.rows: Rows = coding.rows
         self.n, self.buffer = coding.n_rows, buffer
         self.present = _present(self.rows, coding)
-        lines, unit = lines_of(coding.domains, self.present, distance, beta)
-        self.costs = Costs(lines, unit, is_compiled=pays(self.n, COMPILED_FROM))
+        self.costs, self.distances = prices(coding.domains, self.present, is_compiled=pays(self.n, COMPILED_FROM))
         self.table = ClusterTable(len(coding.domains), buffer, self)
         self._n_dims = len(coding.domains)
         self._names = [f"q{d}" for d in range(self._n_dims)]
@@ -204,23 +200,21 @@ class DiskRecords:
     # The clusters table -----------------------------------------------------------------------------------------------
 
     def store(self, ids: IntArray, clusters: IntArray, distances: FloatArray) -> None:
-        self._insert(
-            "clusters",
-            {"id_data": ids, "cluster_id": clusters.astype(np.int32), "distance": distances / self.costs.unit},
-        )
+        self._insert("clusters", {"id_data": ids, "cluster_id": clusters.astype(np.int32), "distance": distances})
 
     def drop(self, clusters: IntArray) -> None:
         with self._chosen(clusters):
             self._run("DELETE FROM clusters WHERE cluster_id IN (SELECT cluster_id FROM chosen)")
 
-    def fetch(self, clusters: IntArray) -> tuple[IntArray, IntArray]:
-        query = "SELECT id_data, cluster_id FROM clusters WHERE {} ORDER BY cluster_id, id_data"
+    def fetch(self, clusters: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        query = "SELECT id_data, cluster_id, distance FROM clusters WHERE {} ORDER BY cluster_id, id_data"
         if len(clusters) == 1:
             columns = self._fetch(query.format(f"cluster_id = {clusters[0]}"))
         else:
             with self._chosen(clusters):
                 columns = self._fetch(query.format("cluster_id IN (SELECT cluster_id FROM chosen)"))
-        return np.asarray(columns["id_data"], np.int64), np.asarray(columns["cluster_id"], np.int64)
+        ids, of_ids = (np.asarray(columns[name], np.int64) for name in ("id_data", "cluster_id"))
+        return ids, of_ids, np.asarray(columns["distance"], np.float64)
 
     @contextmanager
     def _chosen(self, clusters: IntArray) -> Iterator[None]:
@@ -276,8 +270,7 @@ def solve_on_disk(
     _refuse_many(coding, size, work)
     per_row = 2 * (32 + 12 * len(coding.domains))
     records = DiskRecords(
-        coding, folder, secret=search.secret, distance=search.dealing.distance, beta=search.dealing.beta,
-        memory=work // DUCK_SHARE, threads=threads,
+        coding, folder, secret=search.secret, prices=search.dealing.prices, memory=work // DUCK_SHARE, threads=threads,
         buffer=buffer or max(4 * size, LEAST_BUFFER, work // BUFFER_SHARE // per_row),
     )  # fmt: skip
     try:
