@@ -61,6 +61,15 @@ def test_values_are_found_among_others_of_their_column(n_own, own_missing, other
     assert own.codes_in(other).tolist() == [place.get(text, -1) for text in texts]
 
 
+@pytest.mark.parametrize("own_missing", [False, True])
+@pytest.mark.parametrize("other_missing", [False, True])
+@pytest.mark.usefixtures("written")
+def test_the_same_values_are_found_in_their_order(own_missing, other_missing):
+    own, other = (domain(DAYS, ColumnType.DATE, has_missing=missing) for missing in (own_missing, other_missing))
+    nothing = [0 if other_missing else -1] if own_missing else []
+    assert own.codes_in(other).tolist() == [*nothing, *range(int(other_missing), 40 + int(other_missing))]
+
+
 def test_texts_of_few_values_and_of_categories_are_kept(monkeypatch):
     assert labels_of(pl.Series([1.5, 2.5]), has_missing=True) == (None, "1.5", "2.5")
     monkeypatch.setattr(value_labels, "KEPT_UP_TO", 1)
