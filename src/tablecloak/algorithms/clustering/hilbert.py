@@ -98,12 +98,12 @@ def hilbert_numbers(cells: NDArray[np.uint64], bits: int) -> list[NDArray[np.uin
     for bit in range(bits - 1, 0, -1):
         turned ^= np.where(axes[-1] >> np.uint64(bit) & one, (one << np.uint64(bit)) - one, 0)
     axes ^= turned
-    digits = [(np.uint64(bit), axis) for bit in range(bits - 1, -1, -1) for axis in axes]
+    digits = [(np.uint64(place), axis) for place in range(bits - 1, -1, -1) for axis in axes]
     words = []
     for begin in range(0, len(digits), WORD):
         word = np.zeros_like(axes[0])
-        for bit, axis in digits[begin : begin + WORD]:  # one at a time: together they are a gigabyte of a million cells
-            word = word << one | axis >> bit & one
+        for place, axis in digits[begin : begin + WORD]:  # held together, a gigabyte for a million cells
+            word = word << one | axis >> place & one
         words.append(word)
     return words
 
