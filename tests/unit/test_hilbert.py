@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -94,3 +95,14 @@ def test_models_that_larger_classes_can_break_are_reached_by_uniting():
     solution = Hilbert().solve(problem, silent)
     assert problem.goal.admits(solution.stats(problem.table)).all()
     assert solution.n_classes > 1
+
+
+def test_numbers_of_many_cells_take_no_array_for_every_bit():
+    cells = np.random.default_rng(2).integers(0, 1 << 16, (8, 20_000)).astype(np.uint64)
+    tracemalloc.start()
+    try:
+        hilbert_numbers(cells, 16)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * cells.nbytes  # 128 bits of eight columns held together would be sixteen times

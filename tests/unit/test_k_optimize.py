@@ -125,3 +125,15 @@ def test_goals_that_cuts_may_mend_are_refused():
     closeness = Goal((KAnonymity(k=2), TCloseness(t=0.2)))
     assert KOptimize().refuses(closeness) is None
     assert "t-closeness" in KOptimize(suppression_limit=0.1).refuses(closeness)
+
+
+def test_what_is_remembered_of_every_cut_takes_one_bit_for_each_cell():
+    rows = [{"a": path[0], "n": n, "s": "xyz"[n % 3]} for path in TREE for n in (1, 2, 4, 8)]
+    search = Enumeration(Problem(slow.coded(rows, QUASI), Goal((KAnonymity(k=2),))), "ncp", 0, 30)
+    n_cells = search.codes.shape[1]
+    assert n_cells == 20
+    tried = search._tried(search.best, [v for v in range(len(search.parents)) if search.parents[v] < 0], silent)
+    assert len(tried) > 2
+    for each in tried.values():
+        sizes = [getattr(each, name).nbytes for name in ("chosen", "packed_fails")]
+        assert sizes == [len(search.parents) + 1, 3]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+import itertools
 import math
 import random
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import polars as pl
 import pytest
 from pydantic import ValidationError
 
 from tablecloak import registry
 from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.transforms import microaggregate
 from tablecloak.values.cell_grammar import covers, parse
 from transform_runs import applied, cells_of
 
@@ -543,3 +546,30 @@ def test_zip_codes_keep_three_digits_where_many_people_live():
     assert cells_of("zip3", [2139, 10115, 3601, 21391234]) == ["021", "101", "000", "021"]
     assert no_faults(made, chosen)
     assert chosen.faults(pl.Series(["036", "1011", "101", "21"])).to_list() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("few", [1, 32])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_groups_of_a_line_that_is_held_in_parts_have_the_least_squares(dtype, few, monkeypatch):
+    monkeypatch.setattr(microaggregate, "HELD", 3)
+    monkeypatch.setattr(microaggregate, "FEW", few)
+    random = np.random.default_rng(5)
+    for k in (1, 2, 5):
+        values = sorted(random.choice(500, 25, replace=False).tolist())
+        n = random.integers(1, 4, 25).tolist()
+        cells = [[Fraction(v)] * m for v, m in zip(values, n, strict=True)]
+        least = [Fraction(0), *[None] * 25]
+        for end in range(1, 26):
+            for begin in range(end):
+                run = [v for cell in cells[begin:end] for v in cell]
+                if len(run) >= k and least[begin] is not None:
+                    mean = sum(run) / len(run)
+                    total = least[begin] + sum((v - mean) ** 2 for v in run)
+                    least[end] = total if least[end] is None else min(least[end], total)
+        begins = microaggregate.best_runs(np.array(values, dtype), np.array(n), k).tolist()
+        lost = Fraction(0)
+        for begin, end in itertools.pairwise([*begins, 25]):
+            run = [v for cell in cells[begin:end] for v in cell]
+            assert len(run) >= k
+            lost += sum((v - sum(run) / len(run)) ** 2 for v in run)
+        assert lost == least[25]

@@ -78,6 +78,7 @@ class Problem:
     seed: int = 0
     given: IntArray | None = None  # (n_rows,) group of every row, where the policy names a column that says so
     secret: Secret = field(default_factory=Secret.fresh)  # decides who is linked to what; the seed steers the search
+    whole: int = 0  # tuples of the table that `table` was cut out of; 0: it is the whole one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

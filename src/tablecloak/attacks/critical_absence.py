@@ -14,6 +14,7 @@ from tablecloak.attacks._sensitive_values import histograms
 from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.errors import DoesNotApplyError
+from tablecloak.stats.value_labels import Labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +100,7 @@ def _signatures(case: Case, name: str) -> list[tuple[int, ...]]:
     return [tuple(hist.codes[a:b].tolist()) for a, b in ends]
 
 
-def _new_values(later: Case, name: str, labels: tuple[str | None, ...], stayed: IntArray) -> IntArray:
+def _new_values(later: Case, name: str, labels: Labels, stayed: IntArray) -> IntArray:
     """Newcomers of the later release with each value of the earlier domain."""
     hist = later.histogram(name)
     published = np.bincount(hist.codes, weights=hist.counts, minlength=hist.domain.n_values)

@@ -22,6 +22,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.stats.classes import Counted, SensitiveDomain
+from tablecloak.stats.value_labels import Labels, labels_of
 from tablecloak.values.bounds import is_continuous, nearest_gaps, round_bounds, shares
 from tablecloak.values.cell_grammar import format_all_but, format_exact, format_set, format_value, parse
 
@@ -342,9 +343,9 @@ def sensitive_of(
     """The domain of a sensitive attribute, given its different values (null included), and how these are coded."""
     domain = domain_of(distinct, column_type, make_hierarchy=make_hierarchy)
     if domain.hierarchy:
-        labels = domain.hierarchy.labels[: domain.hierarchy.n_leaves]
+        labels: Labels = domain.hierarchy.labels[: domain.hierarchy.n_leaves]
     else:
-        labels = (*([None] if domain.has_missing else []), *(format_value(v) for v in domain.values.to_list()))
+        labels = labels_of(domain.values, has_missing=domain.has_missing)
     numbers = _numbers(domain, labels) if column_type.is_ordered else None
     return SensitiveDomain(distinct.name, labels, column_type.is_ordered, domain.hierarchy, numbers), domain
 

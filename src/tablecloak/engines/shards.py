@@ -74,23 +74,21 @@ class CutJudge:
 
     def outcome(self, left: Codes, right: Codes, tried: BoolArray) -> Outcome:
         """What comes of a cut with these sides."""
-        if self.stands_alone(self._stats(left, right)).all():
+        # one after the other: of nearly unique values both together take as much again
+        if all(self.stands_alone(self._stats(side)).all() for side in (left, right)):
             afresh = np.zeros(len(tried), bool)
             cuts = (self.cut(left, afresh), self.cut(right, afresh))
             return Outcome((int(left[0].sum()), int(right[0].sum())), cuts)
         return Outcome(None, (self.cut([a + b for a, b in zip(left, right, strict=True)], tried),))
 
-    def _stats(self, *sides: Codes) -> ClassStats:
-        """Sides as classes."""
+    def _stats(self, side: Codes) -> ClassStats:
+        """A side as a class."""
         hist = {}
         for i, domain in enumerate(self.sensitive, start=self.space.n_dims):
-            codes = [np.flatnonzero(side[i]) for side in sides]
-            counts = [side[i][c] for side, c in zip(sides, codes, strict=True)]
-            indptr = np.concatenate([[0], np.cumsum([len(c) for c in codes])])
-            hist[domain.name] = Histogram(
-                domain, indptr, np.concatenate(codes), np.concatenate(counts), self.totals[domain.name]
-            )
-        return ClassStats(np.array([side[0].sum() for side in sides]), hist)
+            codes = np.flatnonzero(side[i])
+            indptr = np.array([0, len(codes)])
+            hist[domain.name] = Histogram(domain, indptr, codes, side[i][codes], self.totals[domain.name])
+        return ClassStats(np.array([side[0].sum()]), hist)
 
 
 @dataclass(slots=True)
@@ -111,20 +109,28 @@ def shard_of_rows(keys: Keys, space: Space, tree: CutTree) -> NDArray[np.uint16]
     return leaves_of.sized(keys.shape[1])(keys, space.layout, tree.dim, tree.cut, tree.left, tree.right)
 
 
-def cut_apart(count: Callable[[CutTree, int], list[Codes]], judge: CutJudge) -> tuple[CutTree, list[int]]:
+def cut_apart(
+    count: Callable[[CutTree, Sequence[int]], list[Codes]], judge: CutJudge, *, at_once: int = 1 << 60
+) -> tuple[CutTree, list[int]]:
     """Cuts that leave shards as small as the judge asks for where the goal allows it, and the size of every shard.
 
-    Only counts of codes are looked at: one pass over the rows for every level of cuts.
+    Only counts of codes are looked at: one pass over the rows for every level of cuts, or several.
 
     Args:
-        count: how often each code occurs in every shard of a tree.
+        count: how often each code occurs in some shards of a tree.
+        at_once: how many counts may be held together; those of two sides always are.
     """
+    n_codes = int(judge.space.n_codes.sum()) + sum(s.n_values for s in judge.sensitive)
+    n_pairs = max(1, at_once // (2 * n_codes))
 
     def attempted(tree: CutTree, attempts: Sequence[Attempt]) -> list[Outcome]:
-        codes = count(tree, len(tree.dim) + 1)
-        return [judge.outcome(codes[a.left], codes[a.right], a.tried) for a in attempts]
+        return [o for i in range(0, len(attempts), n_pairs) for o in outcomes(tree, attempts[i : i + n_pairs])]
 
-    (root,) = count(NO_CUTS, 1)
+    def outcomes(tree: CutTree, attempts: Sequence[Attempt]) -> list[Outcome]:
+        codes = iter(count(tree, [side for a in attempts for side in (a.left, a.right)]))
+        return [judge.outcome(next(codes), next(codes), a.tried) for a in attempts]
+
+    (root,) = count(NO_CUTS, [0])
     return grown(root, judge, attempted)
 
 
@@ -179,16 +185,20 @@ def _with_cuts(cuts: Cuts, split: Mapping[int, Cut], n_shards: int) -> Cuts:
 
 def codes_in(
     chunks: Callable[[], Iterator[Keys]], space: Space, sensitive: tuple[SensitiveDomain, ...]
-) -> Callable[[CutTree, int], list[Codes]]:
-    """What counts the codes of every shard of a tree, in one pass over the keys of rows."""
+) -> Callable[[CutTree, Sequence[int]], list[Codes]]:
+    """What counts the codes of some shards of a tree, in one pass over the keys of rows."""
     widths = [*space.n_codes.tolist(), *(s.n_values for s in sensitive)]
     ends = np.cumsum(np.array(widths, np.int64))
 
-    def count(tree: CutTree, n: int) -> list[Codes]:
+    def count(tree: CutTree, shards: Sequence[int]) -> list[Codes]:
+        n_all, n = len(tree.dim) + 1, len(shards)
+        place = np.full(n_all, n, np.uint16)
+        place[list(shards)] = np.arange(n)
         counts = np.zeros((n, int(ends[-1])), np.int64)
         for keys in chunks():
-            shard = shard_of_rows(keys, space, tree)
-            count_leaves.sized(keys.shape[1])(keys, space.layout, shard, ends - widths, counts)
+            at = place[shard_of_rows(keys, space, tree)]
+            asked, at = (keys, at) if n == n_all else (keys[:, at < n], at[at < n])
+            count_leaves.sized(asked.shape[1])(asked, space.layout, at, ends - widths, counts)
         by_column = [counts[:, end - w : end] for end, w in zip(ends.tolist(), widths, strict=True)]
         return [[c[s] for c in by_column] for s in range(n)]
 

@@ -161,8 +161,7 @@ def _levels(labels: pl.Series, tree: Hierarchy, lo: IntArray, hi: IntArray) -> I
 def _target(before: pl.Series, hist: Histogram) -> Target:
     """A sensitive column of the release, with the counts of the original for the values that are published."""
     domain, codes = fit_sensitive(before, column_type(before.name, before.dtype))
-    counted = dict(zip(domain.labels, np.bincount(codes, minlength=domain.n_values).tolist(), strict=True))
-    return Target.matched([hist], hist.domain, counted)
+    return Target.matched([hist], hist.domain, domain, np.bincount(codes, minlength=domain.n_values))
 
 
 def records_of_frames(

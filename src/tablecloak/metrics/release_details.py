@@ -88,11 +88,19 @@ class Target:
     originals: IntArray  # (n_values,) records of the original with each value
 
     @classmethod
-    def matched(cls, parts: Iterable[Histogram], domain: SensitiveDomain, counted: Mapping[str | None, int]) -> Target:
-        """A column whose values are numbered as they were found in the release; those not published come last."""
-        left = dict(counted)
-        originals = [left.pop(label, 0) for label in domain.labels]
-        return cls(domain.name, parts, np.array([*originals, *left.values()], np.int64))
+    def matched(
+        cls, parts: Iterable[Histogram], domain: SensitiveDomain, before: SensitiveDomain, counts: IntArray
+    ) -> Target:
+        """A column whose values are numbered as they were found in the release; those not published come last.
+
+        Args:
+            before: its values in the original, where `counts` says how often each occurs.
+        """
+        code_before = domain.codes_in(before)
+        is_left = np.ones(before.n_values, np.bool_)
+        is_left[code_before[code_before >= 0]] = False
+        shown = np.append(counts, 0)[code_before]  # the last one for values that were not there
+        return cls(domain.name, parts, np.concatenate([shown, counts[is_left]]).astype(np.int64))
 
     def suppressed(self) -> IntArray:
         """Records with each value that are not published, (n_values,)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
@@ -17,6 +18,10 @@ from tablecloak.kernels.rules import RuleKind
 from tablecloak.models.base import MOST_BOUNDED, TOLERANCE, Bounds, Monotone, PrivacyModel, Rule, Sense, all_held, model
 from tablecloak.models.fields import Sensitive
 from tablecloak.stats.classes import ClassStats, Evidence, Histogram, SensitiveDomain
+
+# Values of a table from which on their running sums are kept as long as their counts are.
+REMEMBERED_FROM = 1 << 14
+_latest: dict[int, tuple[weakref.ref[IntArray], IntArray, IntArray]] = {}
 
 
 @model(
@@ -92,9 +97,8 @@ def ordered_distance(hist: Histogram) -> FloatArray:
     _require(hist.domain.is_ordered, hist, "ordered", "numbers or dates")
     if hist.domain.n_values < 2:
         return np.zeros(hist.n_classes)
-    below = np.cumsum(hist.totals)[:-1]  # (n_values - 1,) records of the table up to each value
-    sums = np.concatenate([[0], np.cumsum(below)])  # sums[b] - sums[a] adds up below[a:b]
-    n_records = max(1, hist.totals.sum())
+    below, sums = _running(hist.totals)
+    n_records = max(1, below[-1] + hist.totals[-1])
     records = np.maximum(hist.sum_by_class(hist.counts), 1.0)[hist.entry_class()]
     share = _running_totals(hist) / records
     start, end = np.minimum(hist.codes, len(below)), _next_codes(hist, len(below))
@@ -103,6 +107,22 @@ def ordered_distance(hist: Histogram) -> FloatArray:
     under = (sums[end] - sums[cross]) / n_records - share * (end - cross)
     distances: FloatArray = (hist.sum_by_class(above + under) + _before_first(hist, sums) / n_records) / len(below)
     return distances
+
+
+def _running(totals: IntArray) -> tuple[IntArray, IntArray]:
+    """Records of a table up to each value but the last, and sums of these: sums[b] - sums[a] adds up below[a:b].
+
+    A search asks for classes of one table again and again, and a nearly unique number has as many values as rows.
+    """
+    known = _latest.get(id(totals))
+    if known is not None and known[0]() is totals:
+        return known[1:]
+    below = np.cumsum(totals)[:-1]
+    sums = np.concatenate([[0], np.cumsum(below)])
+    if len(totals) >= REMEMBERED_FROM:
+        place, totals.flags.writeable = id(totals), False  # whoever changed them would be judged by what they were
+        _latest[place] = (weakref.ref(totals, lambda _: _latest.pop(place, None)), below, sums)
+    return below, sums
 
 
 def hierarchical_distance(hist: Histogram) -> FloatArray:

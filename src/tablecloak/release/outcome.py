@@ -244,15 +244,14 @@ def with_targets(counts: ReleaseCounts, coding: Coding, classes: Sequence[ClassS
 
 
 def _targets(coding: Coding, classes: Sequence[ClassStats]) -> dict[str, Target]:
-    originals = {domain.name: dict(zip(domain.labels, coding.totals[domain.name].tolist(), strict=True))
-                 for domain in coding.sensitive if domain.kind is Counted.SENSITIVE}  # fmt: skip
+    originals = {domain.name: domain for domain in coding.sensitive if domain.kind is Counted.SENSITIVE}
     histograms = classes[0].hist_of(Counted.SENSITIVE)
 
     def of_parts(name: str) -> OnDemand[Histogram]:  # parts on disk are read anew on each walk, one at a time
         return OnDemand(len(classes), lambda part: classes[part].hist[name])
 
-    return {name: Target.matched(of_parts(name), histograms[name].domain, originals[name])
-            for name in originals if name in histograms}  # fmt: skip
+    return {name: Target.matched(of_parts(name), histograms[name].domain, before, coding.totals[name])
+            for name, before in originals.items() if name in histograms}  # fmt: skip
 
 
 def with_utility(report: RunReport, counts: ReleaseCounts, plan: Plan) -> RunReport:

@@ -80,7 +80,8 @@ def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -
     with_time_for(prepared, timed)
     compile_for(plan, plan.algorithm, coding.n_tuples, timed)
     with timed.phase("solve", coding.n_tuples) as notes:
-        class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner)
+        whole = coding.n_tuples if len(coding.shards) > 1 else 0
+        class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner, whole)
         answer = _answer(prepared.engine, coding, class_search)
         notes.append("; ".join([f"{answer.n_classes:,} classes", *answer.notes]))
     return Solved(prepared, answer, (*answer.notes, *plan.algorithm.remarks(coding.n_tuples)))
@@ -177,6 +178,7 @@ class Search:
     threads: int
     groups: IntArray | None
     progress: Progress
+    whole: int = 0  # tuples of a table that was cut apart
 
     @property
     def on_disk(self) -> OnDisk | None:
@@ -191,14 +193,14 @@ class Search:
 
     def __call__(self, tuples: CodedTable) -> Solution:
         plan = self.plan
-        problem = Problem(tuples, plan.goal, self.threads, plan.policy.seed, self.groups, plan.secret)
+        problem = Problem(tuples, plan.goal, self.threads, plan.policy.seed, self.groups, plan.secret, self.whole)
         solution = among_people.solve(plan.algorithm, problem, self.progress)
         _require_found(solution, tuples, plan.goal)
         return solution
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process has no bar to draw, and one processor for each shard."""
-        return Search, (self.plan, 1, self.groups, silent)
+        return Search, (self.plan, 1, self.groups, silent, self.whole)
 
 
 def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:

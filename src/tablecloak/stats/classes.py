@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.stats.value_labels import Labels, codes_between
 
 if TYPE_CHECKING:
     from tablecloak.stats.consistency import Consistency
@@ -58,7 +59,7 @@ class SensitiveDomain:
     """
 
     name: str
-    labels: tuple[str | None, ...]
+    labels: Labels
     is_ordered: bool = False  # codes follow the order of numbers or dates
     hierarchy: Hierarchy | None = None  # its leaf codes are the codes here
     numbers: FloatArray | None = None  # (n_values,) places of numbers or dates on a line, NaN for the missing value
@@ -73,8 +74,7 @@ class SensitiveDomain:
 
     def codes_in(self, other: SensitiveDomain) -> IntArray:
         """The code that each value has in another domain, -1 where that has none, (n_values,)."""
-        places = {label: code for code, label in enumerate(other.labels)}
-        return np.array([places.get(label, -1) for label in self.labels], np.int64)
+        return codes_between(self.labels, other.labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Annotated, Any, Literal
@@ -19,6 +20,7 @@ from tablecloak.transforms._places import means_of, medians_of, positions
 from tablecloak.transforms.base import LINE, ByValue, Family, Fitting, Transform, transform
 from tablecloak.values.bounds import Line
 
+HELD = 1 << 16  # different values that are numbers of Python at once, which take many times as much as in an array
 FEW = 32  # sums that are compared one by one sooner than in an array
 
 
@@ -73,43 +75,62 @@ def best_runs(line: Line, n: IntArray, k: int) -> IntArray:
     """Where runs of different values begin, each of at least k records, with the least squares around their means.
 
     Dynamic programme over the ends of runs. The best begin never moves back when the end moves on (the squares satisfy
-    the quadrangle inequality), so few begins are tried for each end.
+    the quadrangle inequality), so few begins are tried for each end, and what lies before them is forgotten.
     """
-    count, sums, squares = _until(line, n)
-    arrays = [np.array(each, np.float64) for each in (count, sums, squares)]
-    cost, start = [0.0, *[np.inf] * len(line)], [0] * (len(line) + 1)
-    costs = np.array(cost)
-    # the last begin with k records before every end; -1: there is none
-    latest = (np.searchsorted(arrays[0], arrays[0] - k, side="right") - 1).tolist()
-    first = 0
-    for end in range(1, len(count)):
-        last = latest[end]
-        if last - first >= FEW:
-            best, begin = _best_of_many(arrays, costs, end, slice(first, last + 1))
-        else:
-            best, begin = np.inf, first
-            for tried in range(first, last + 1):
-                total, size = sums[end] - sums[tried], count[end] - count[tried]
-                through = cost[tried] + (size * (squares[end] - squares[tried]) - total * total) / size
-                if through < best:
-                    best, begin = through, tried
-        if best < np.inf:
-            first = start[end] = begin
-            cost[end] = costs[end] = best
+    counts = np.concatenate([[0], np.cumsum(n)])
+    arrays = [counts.astype(np.float64), *np.zeros((2, len(counts)))]
+    costs, start = np.full(len(counts), np.inf), np.zeros(len(counts), np.int64)
+    costs[0] = 0.0
+    latest = np.searchsorted(counts, counts - k, side="right") - 1  # begin with k records before every end; -1: none
+    held, first = 0, 0  # the place that the lists begin with, and the best begin
+    sums, squares = [0], [0]
+    for here in _parts(line, n):
+        sums, squares = _continued(sums[first - held :], squares[first - held :], here)
+        held, begin, stop = first, here.begin, here.begin + len(here.sizes)
+        for array, new in zip(arrays[1:], (sums, squares), strict=True):
+            array[begin + 1 : stop + 1] = new[begin + 1 - held :]
+        count, cost = counts[held : stop + 1].tolist(), costs[held : stop + 1].tolist()
+        for end, last in enumerate(latest[begin + 1 : stop + 1].tolist(), start=begin + 1):
+            at = end - held
+            if last - first >= FEW:
+                best, chosen = _best_of_many(arrays, costs, end, slice(first, last + 1))
+            else:
+                best, chosen = np.inf, first
+                for tried in range(first - held, last + 1 - held):
+                    total, size = sums[at] - sums[tried], count[at] - count[tried]
+                    through = cost[tried] + (size * (squares[at] - squares[tried]) - total * total) / size
+                    if through < best:
+                        best, chosen = through, tried + held
+            if best < np.inf:
+                first = start[end] = chosen
+                cost[at] = costs[end] = best
     return _begins(start)
 
 
-def _until(line: Line, n: IntArray) -> tuple[list[int], list[Any], list[Any]]:
-    """Records up to every value, the sums of what they hold and of its squares; of whole numbers exactly."""
-    count = [0, *np.cumsum(n).tolist()]
-    if line.dtype.kind == "f":  # small numbers keep the digits of their squares
-        shifted = (line - float(np.average(line, weights=n))).tolist()
-    else:
-        shifted = [value - int(line[0]) for value in line.tolist()]
-    sizes = n.tolist()
-    sums = accumulate((value * size for value, size in zip(shifted, sizes, strict=True)), initial=0)
-    squares = accumulate((value * value * size for value, size in zip(shifted, sizes, strict=True)), initial=0)
-    return count, list(sums), list(squares)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some values one after the other: how far each is from a place in the middle, and its records."""
+
+    begin: int
+    shifted: list[Any]  # whole numbers exactly; of others, small ones keep the digits of their squares
+    sizes: list[int]
+
+
+def _parts(line: Line, n: IntArray) -> Iterator[_Part]:
+    is_whole = line.dtype.kind != "f"
+    middle = int(line[0]) if is_whole else float(np.average(line, weights=n))
+    for begin in range(0, len(line), HELD):
+        values = line[begin : begin + HELD]
+        shifted = [value - middle for value in values.tolist()] if is_whole else (values - middle).tolist()
+        yield _Part(begin, shifted, n[begin : begin + HELD].tolist())
+
+
+def _continued(sums: list[Any], squares: list[Any], part: _Part) -> tuple[list[Any], list[Any]]:
+    """Sums of what records hold up to every value, and of its squares, after those of more values."""
+    pairs = list(zip(part.shifted, part.sizes, strict=True))
+    more = accumulate((value * size for value, size in pairs), initial=sums[-1])
+    more_squares = accumulate((value * value * size for value, size in pairs), initial=squares[-1])
+    return [*sums[:-1], *more], [*squares[:-1], *more_squares]
 
 
 def _best_of_many(arrays: list[FloatArray], costs: FloatArray, end: int, tried: slice) -> tuple[float, int]:
@@ -120,10 +141,10 @@ def _best_of_many(arrays: list[FloatArray], costs: FloatArray, end: int, tried: 
     return float(through[best]), tried.start + best
 
 
-def _begins(start: list[int]) -> IntArray:
+def _begins(start: IntArray) -> IntArray:
     """Where runs begin, from where the run that ends at each place begins."""
     begins, at = [], len(start) - 1
     while at > 0:
-        at = start[at]
+        at = int(start[at])
         begins.append(at)
     return np.array(begins[::-1])

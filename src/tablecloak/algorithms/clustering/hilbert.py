@@ -22,6 +22,7 @@ from tablecloak.progress import Progress
 BITS = 16  # of the place of a value in its column
 WORD = 62  # bits of a number of the curve that are compared at once
 BAND = 1 << 22  # costs of runs that are held at once
+JUDGED = 1 << 19  # records of runs that are judged at once: counts of their sensitive values take many times as much
 NONE = -1
 
 
@@ -97,12 +98,12 @@ def hilbert_numbers(cells: NDArray[np.uint64], bits: int) -> list[NDArray[np.uin
     for bit in range(bits - 1, 0, -1):
         turned ^= np.where(axes[-1] >> np.uint64(bit) & one, (one << np.uint64(bit)) - one, 0)
     axes ^= turned
-    digits = [axis >> np.uint64(bit) & one for bit in range(bits - 1, -1, -1) for axis in axes]
+    digits = [(np.uint64(place), axis) for place in range(bits - 1, -1, -1) for axis in axes]
     words = []
     for begin in range(0, len(digits), WORD):
         word = np.zeros_like(axes[0])
-        for digit in digits[begin : begin + WORD]:
-            word = word << one | digit
+        for place, axis in digits[begin : begin + WORD]:  # held together, a gigabyte for a million cells
+            word = word << one | axis >> place & one
         words.append(word)
     return words
 
@@ -133,7 +134,7 @@ def latest_begins(line: CodedTable, goal: Goal, size: int) -> IntArray:
 def _admitted(line: CodedTable, goal: Goal, ends: IntArray, length: IntArray) -> BoolArray:
     """Whether runs of these lengths satisfy the goal; a record may be in several of them."""
     ok = np.zeros(len(ends), np.bool_)
-    for part in _blocks(length):
+    for part in _blocks(length, JUDGED):
         n_records = length[part]
         run = np.repeat(np.arange(len(n_records)), n_records)
         place = np.arange(len(run)) - np.repeat(np.cumsum(n_records) - n_records, n_records)
@@ -142,9 +143,9 @@ def _admitted(line: CodedTable, goal: Goal, ends: IntArray, length: IntArray) ->
     return ok
 
 
-def _blocks(widths: IntArray) -> list[slice]:
+def _blocks(widths: IntArray, most: int) -> list[slice]:
     """Parts of a list whose widths add up to not much more than what is held at once."""
-    number = np.cumsum(widths) // BAND
+    number = np.cumsum(widths) // most
     starts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(widths)]
     return [slice(a, b) for a, b in itertools.pairwise(starts) if b > a]
 
@@ -160,7 +161,7 @@ def best_runs(points: Points, order: IntArray, begins: IntArray, progress: Progr
     parted = np.where(begins >= 0, begins[begins], np.arange(n + 1))
     cost, start = np.full(n + 1, FAR), np.zeros(n + 1, np.int64)
     cost[0] = 0
-    for part in _blocks(np.arange(n + 1) - parted):
+    for part in _blocks(np.arange(n + 1) - parted, BAND):
         ends = np.arange(n + 1)[part]
         prices = _prices(points, codes, ends, int((ends - parted[ends]).max()))
         for end, price in zip(ends.tolist(), prices, strict=True):

@@ -218,9 +218,10 @@ class Auto:
 
     def _by_classes(self, problem: Problem, progress: Progress) -> Solution:
         """Classes that all satisfy the goal, or what implies it."""
-        if self._may_be_large(problem.table.n_tuples):
+        if self._may_be_large(max(problem.table.n_tuples, problem.whole)):
             table, place = in_order_of_values(problem.table)
-            if table.n_tuples >= LARGE:
+            # parts of a large table are searched as it would be, or less memory would take more time
+            if max(table.n_tuples, problem.whole) >= LARGE:
                 solution = self._trimmed(replace(problem, table=table), progress)
                 return replace(solution, class_of_tuple=solution.class_of_tuple[place])
         table, place = _in_order(problem.table)

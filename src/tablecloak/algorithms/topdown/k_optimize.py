@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import FailingLimit, Problem, Solution, algorithm
@@ -146,6 +147,19 @@ class _Counted:
     price: FloatArray  # (n_cells,) of a published record
     loss: float
 
+    def brief(self) -> _Tried:
+        return _Tried(self.chosen, self.n_classes, np.packbits(self.fails), self.n_failing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """What is remembered of cuts beside the best ones: there are as many of them as items, each about all cells."""
+
+    chosen: BoolArray
+    n_classes: int
+    packed_fails: NDArray[np.uint8]  # eight cells a byte
+    n_failing: int
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Family:
@@ -238,10 +252,11 @@ class Enumeration:
         """
         head, tail = self._count(family.head), family.tail
         tried = self._tried(head, [v for v in tail if self._may_follow(family.head, v)], progress)
+        untried = head.brief()
         bounds: dict[int, float] = {}
         while True:
             least = self._least_prices(family.head, tail)
-            bounds = {v: self._bound(least, tried.get(v, head)) for v in tail}
+            bounds = {v: self._bound(least, tried.get(v, untried)) for v in tail}
             kept = self._reachable(family.head, [v for v in tail if self._may_be_better(bounds[v])])
             if len(kept) == len(tail):
                 break
@@ -267,12 +282,14 @@ class Enumeration:
     def _may_be_better(self, bound: float) -> bool:
         return bound < self.best.loss * (1 - ROUNDING)
 
-    def _tried(self, head: _Counted, items: Sequence[int], progress: Progress) -> dict[int, _Counted]:
+    def _tried(self, head: _Counted, items: Sequence[int], progress: Progress) -> dict[int, _Tried]:
         """What each of some cuts makes of a head; the best of all is remembered."""
-        tried = {v: self._count_with(head, v) for v in items}
-        self.n_checked += len(items)
-        progress.advance(self.n_checked)
-        for counted in tried.values():
+        tried = {}
+        for v in items:
+            counted = self._count_with(head, v)
+            tried[v] = counted.brief()
+            self.n_checked += 1
+            progress.advance(self.n_checked)
             if counted.n_failing <= self.budget and self._may_be_better(counted.loss):
                 self.best = counted
                 tell_better(progress, counted.loss)
@@ -323,11 +340,12 @@ class Enumeration:
         records = np.bincount(classes, weights=self.stats.size, minlength=n_classes)
         return np.maximum(records, self.problem.goal.min_size)[classes]
 
-    def _bound(self, least: FloatArray, counted: _Counted) -> float:
+    def _bound(self, least: FloatArray, tried: _Tried) -> float:
         """What a set of cuts and all that add cuts of the tail cost at least: failing classes fail in all of them."""
-        if counted.n_failing > self.budget:
+        if tried.n_failing > self.budget:
             return float("inf")
-        return float((self.stats.size * np.where(counted.fails, self._suppressed, least)).sum())
+        fails = np.unpackbits(tried.packed_fails, count=len(least)).astype(np.bool_)
+        return float((self.stats.size * np.where(fails, self._suppressed, least)).sum())
 
     def solution(self) -> Solution:
         """The classes of the best cuts; what fails is suppressed."""

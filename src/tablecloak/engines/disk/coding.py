@@ -25,7 +25,7 @@ from tablecloak.engines.shards import CUTS, CutJudge, codes_in, cut_apart
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, plan_layout, unpack
 from tablecloak.progress import Progress
-from tablecloak.stats.classes import SensitiveDomain
+from tablecloak.stats.classes import Counted, SensitiveDomain
 
 
 def collect_values(
@@ -167,7 +167,14 @@ def _join(
 
 # Of the memory for tables, what a search may fill: its results and batches of rows take the rest.
 SEARCHED_SHARE = 0.75
+# The same for counts of codes where a table is cut apart.
+COUNTED_SHARE = 0.25
 SAMPLE = 1 << 16
+# Bytes that are held for every value of a sensitive attribute, however few tuples there are at once: the value, its
+# place on a line, its count, and sums of these while a goal is judged; and for one that has no label.
+VALUE_BYTES, PLAIN_VALUE_BYTES = 40, 16
+# Values that leave less than the rest of this share to tuples are refused: shards would be tiny.
+MOST_OF_VALUES = 0.875
 # A shard that no cut makes small enough may have so many times as many tuples as planned.
 MOST_BEYOND = 1.5
 
@@ -182,17 +189,37 @@ class CodingLimits:
     threads: int
 
 
+def bytes_of_values(counted: Sequence[SensitiveDomain]) -> int:
+    """What the values of counted attributes take as long as any tuple is looked at."""
+    each = {True: VALUE_BYTES, False: PLAIN_VALUE_BYTES}
+    return sum(domain.n_values * each[domain.kind is Counted.SENSITIVE] for domain in counted)
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a search takes, planned before it begins."""
 
     limits: CodingLimits
     bytes_per_tuple: float
+    value_bytes: int = 0  # what values of counted attributes take, whatever the shard
 
     @property
     def tuples_at_once(self) -> int:
         """The largest shard."""
-        return int(self.limits.work * SEARCHED_SHARE / self.bytes_per_tuple)
+        return int((self.limits.work * SEARCHED_SHARE - self.value_bytes) / self.bytes_per_tuple)
+
+    def require_room(self) -> None:
+        """Refuse attributes whose values alone leave no room for tuples.
+
+        Raises: IncompatibleChoice.
+        """
+        if self.value_bytes > MOST_OF_VALUES * SEARCHED_SHARE * self.limits.work:
+            needed = int(2 * self.value_bytes / SEARCHED_SHARE) + self.limits.resident
+            raise IncompatibleChoice(
+                f"the different values of sensitive columns take {_gigabytes(self.value_bytes)}, which leaves too "
+                f"little of {_gigabytes(self.limits.memory)} for records",
+                hint=f"--memory {_gigabytes(needed)}, or fewer sensitive columns that are nearly unique",
+            )
 
     def require_fit(self, coding: Coding) -> None:
         """Refuse a search in memory on a table in one piece, or on a shard that cannot be cut, that does not fit.
@@ -218,7 +245,8 @@ class Needs:
         )
 
     def _needed(self, n_tuples: int) -> int:
-        return int(n_tuples * self.bytes_per_tuple / SEARCHED_SHARE) + self.limits.resident
+        held = n_tuples * self.bytes_per_tuple + self.value_bytes
+        return int(held / SEARCHED_SHARE) + self.limits.resident
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +281,7 @@ class StoredCoder:
         keys, totals = self._keys(stream, coders, layout, counted, progress)
         rows = Rows(self.folder.path, keys, make_space(domains, layout))
         each = TUPLE_BYTES if bytes_per_tuple is None else bytes_per_tuple(counted)
-        needs = Needs(self.limits, each + 24 * keys.n_words)
+        needs = Needs(self.limits, each + 24 * keys.n_words, bytes_of_values(counted))
         return self._coding(rows, domains, counted, totals, by_row=by_row, stands_alone=stands_alone, needs=needs)
 
     def _values(
@@ -337,6 +365,7 @@ class StoredCoder:
             if not by_row and self._has_repeats(rows.keys):
                 grouped, n_tuples = self._grouped(rows)
             if n_tuples > most and not (by_row and stands_alone is None):  # rows may stay on disk: see `Needs`
+                needs.require_room()
                 grouped = None
                 rows, n_tuples = self._cut_apart(rows, counted, totals, needs, stands_alone, n_tuples)
         shards = Shards(rows, domains, counted, totals, by_row=by_row, grouped=grouped)
@@ -387,7 +416,7 @@ class StoredCoder:
         if about is None:
             count = codes_in(rows.keys.chunks, rows.space, counted)
             judge = CutJudge(rows.space, counted, totals, needs.tuples_at_once, stands_alone)
-            cuts, sizes = cut_apart(count, judge)
+            cuts, sizes = cut_apart(count, judge, at_once=int(self.limits.work * COUNTED_SHARE) // 8)
             parted = Rows(self.folder.path, rows.keys, rows.space, cuts, sizes)
             parted.split(lambda _: None)
             tree = {name: getattr(cuts, name).tolist() for name in CUTS}

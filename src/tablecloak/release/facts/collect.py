@@ -285,10 +285,9 @@ def _sensitive_bins(hist: Histogram, column: ColumnType, before: Before, floor: 
     sensitive = next((s for s in before.sensitive if s.name == name), None)
     if sensitive is None:
         return None
-    originals = dict(zip(sensitive.labels, before.totals[name].tolist(), strict=True))
-    n_before = np.array([originals.get(label, 0) for label in labels], np.int64)
+    n_before = np.append(before.totals[name], 0)[hist.domain.codes_in(sensitive)].astype(np.int64)
     if not (hist.domain.is_ordered and len(labels) > MOST_VALUES):
         return category_bins(labels, n_before, hist.totals, floor)
-    is_value = np.array([label is not None for label in labels])
-    places = np.array([float(parse(label, column.value).lo) for label in labels if label is not None])
+    is_value = np.fromiter((label is not None for label in labels), np.bool_, len(labels))
+    places = np.fromiter((float(parse(label, column.value).lo) for label in labels if label is not None), np.float64)
     return ordered_bins(places, column, n_before[is_value], hist.totals[is_value], floor)
