@@ -8,9 +8,10 @@ import numpy as np
 
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.closeness._bounded import BoundedColumn
-from tablecloak.algorithms.merge_classes import box_losses, boxes_of, renumbered
+from tablecloak.algorithms.merge_classes import boxes_of, renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.kernels.uniting import box_losses
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress

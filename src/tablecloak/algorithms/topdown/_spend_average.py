@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution
-from tablecloak.algorithms.merge_classes import box_losses, boxes_of, renumbered
+from tablecloak.algorithms.merge_classes import boxes_of, renumbered
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
+from tablecloak.kernels.uniting import box_losses
 from tablecloak.models._averages import AverageModel
 from tablecloak.models.base import TOLERANCE, Goal
 from tablecloak.progress import REFINE, Progress
