@@ -39,6 +39,7 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 fast: $(STAMP)
+	$(BIN)/python tests/compile_kernels.py
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 # The fast tests that concern one room of the house: make unit PACKAGE=models
