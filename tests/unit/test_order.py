@@ -113,6 +113,13 @@ def test_classes_with_the_same_labels_share_a_place():
     assert ranks.sizes(np.array([5, 1, 2, 7, 4])).tolist() == [7, 4, 3, 5]
 
 
+def test_suppressed_rows_share_no_place_with_means_that_are_missing():
+    means = ClassLabels(("1.5", "10.0"), np.array([1, 2, 0], np.uint32), are_numbers=True)  # the second is missing
+    ranks = Ranks.of([means], 4)
+    assert ranks.of_class.tolist() == [2, 0, 1, 3]
+    assert ranks.classes.tolist() == [1, 2, 0, 3]
+
+
 N_ROWS = 200
 
 

@@ -65,7 +65,8 @@ def _comparable(labels: ClassLabels) -> NDArray[np.uint64]:
         return of_text[labels.places]
     values = pl.Series(texts, dtype=pl.String).cast(pl.Float64, strict=False)
     numbers = sortable(values.fill_null(0.0).to_numpy())
-    of_text = np.append(np.where(values.is_null().to_numpy(), np.uint64(0), numbers), np.uint64(0))
+    # suppressed rows have a place of their own: no class that shows a missing cell may stand for them
+    of_text = np.append(np.where(values.is_null().to_numpy(), np.uint64(2**64 - 1), numbers), np.uint64(0))
     return of_text[labels.places]
 
 
