@@ -26,7 +26,8 @@ from tablecloak.release.shapes.base import Shape
 from tablecloak.values.amounts import show_seconds
 
 BEGINS_AT_ONCE = 50_000  # records up to which nobody asks how long a search will take
-SAMPLES = (1000, 3000)  # records whose search tells it
+SAMPLES = (300, 1000, 3000)  # records whose search tells it: two samples, the larger ones where they are quick
+QUICK_SAMPLE = 0.5  # seconds
 READ_UP_TO = 1_000_000  # records of a table on disk that are read to draw samples
 SAMPLED = 100_000  # of more records, those that are kept when all of them are read past
 
@@ -126,23 +127,27 @@ def expected_seconds(prepared: Prepared[Any]) -> float | None:
         return None  # the one shard there is would have to fit memory
     else:
         records = coding.shards[0]
-    costs = [(m, float(algorithm.comparisons(m, size) or m), _sample_seconds(records, plan, m)) for m in SAMPLES]
-    (n_few, few, took_few), (n_many, many, took_many) = costs
+    took = [_sample_seconds(records, plan, m, times=times) for m, times in zip(SAMPLES[:2], (2, 1), strict=True)]
+    if took[0] is None or (took[1] is not None and took[1] < QUICK_SAMPLE):
+        took.append(_sample_seconds(records, plan, SAMPLES[2], times=2))  # of this size kernels are compiled
+    took_few, took_many = took[-2:]
     if took_few is None or took_many is None:
         return None
+    n_few, n_many = SAMPLES[len(took) - 2 : len(took)]
+    few, many = (float(algorithm.comparisons(m, size) or m) for m in (n_few, n_many))
     each = max(0.0, (took_many - took_few * n_many / n_few) / (many - few * n_many / n_few))
     rest = max(0.0, (took_many - each * many) / n_many)
     return float(each * (algorithm.comparisons(n, size) or n) + rest * n)
 
 
-def _sample_seconds(tuples: CodedTable, plan: Plan, n: int) -> float | None:
-    """Seconds for some records spread over all of them, after a first time that loads what is needed."""
+def _sample_seconds(tuples: CodedTable, plan: Plan, n: int, *, times: int) -> float | None:
+    """Seconds for some records spread over all of them, the last of several times: the first loads what is needed."""
     if tuples.n_tuples < n:
         return None
     few = tuples.reordered(np.linspace(0, tuples.n_tuples - 1, n).astype(np.int64))
     problem = Problem(few, plan.goal, 1, plan.policy.seed)  # with a secret of its own: nothing of it is published
     took = 0.0
-    for _ in range(2):
+    for _ in range(times):
         begin = time.perf_counter()
         try:
             plan.algorithm.solve(problem, silent)
