@@ -181,22 +181,27 @@ def counted_bytes(into: dict[str, Any]) -> Iterator[None]:
         patch.object(DataFrameWriter, "parquet", described(DataFrameWriter.parquet)),
         patch.object(CloudPickleSerializer, "dumps", pickling),
     ):
-        first = len(stages_of(session))
+        first = next_stage(session)
         yield
-        into["stages"] = stages_of(session)[first:]
+        into["stages"] = stages_since(session, first)
 
 
-def stages_of(session: Any) -> list[tuple[str, int, int]]:
-    """What Spark did so far: who asked, tasks, and bytes of their results."""
+def next_stage(session: Any) -> int:
+    """The number of the stage that Spark begins next."""
+    return int(session.sparkContext._jsc.sc().dagScheduler().nextStageId())
+
+
+def stages_since(session: Any, first: int) -> list[tuple[str, int, int]]:
+    """What Spark did from a stage on: who asked, tasks, and bytes of their results."""
     time.sleep(1)  # until Spark has heard of its last task
     store = session.sparkContext._jsc.sc().statusStore()
-    found: list[tuple[str, int, int]] = []
-    with suppress(Exception):  # of Java: there is no stage of that number
-        while True:
-            stage = store.lastStageAttempt(len(found))
+    done: list[tuple[str, int, int]] = []
+    for number in range(first, next_stage(session)):
+        with suppress(Exception):  # of Java: stages that were skipped are not kept
+            stage = store.lastStageAttempt(number)
             about = stage.description()
-            found.append((about.get() if about.isDefined() else "", stage.numCompleteTasks(), stage.resultSize()))
-    return found
+            done.append((about.get() if about.isDefined() else "", stage.numCompleteTasks(), stage.resultSize()))
+    return done
 
 
 def _asking() -> str:

@@ -163,7 +163,9 @@ class Recoding:
 
     def _known_or_cheapest(self, frame: pl.DataFrame, places: IntArray) -> IntArray:
         knows = self.known_rows is not None and set(self.known_rows.columns) <= set(frame.columns)
-        old_classes = self.known_rows.classes_of(frame) if self.known_rows and knows else np.full(frame.height, UNSEEN)
+        leaves = {c.name: {text: c.values[i] for text, i in c.inside.items()} for c in self.columns}
+        unseen = np.full(frame.height, UNSEEN)
+        old_classes = self.known_rows.classes_of(frame, leaves) if self.known_rows and knows else unseen
         classes = np.where(old_classes >= 0, self._covering(np.maximum(old_classes, 0), places), -1)
         new = np.flatnonzero(old_classes == UNSEEN)
         different, of_row = np.unique(places[:, new], axis=1, return_inverse=True)

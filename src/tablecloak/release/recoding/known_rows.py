@@ -48,9 +48,13 @@ class KnownRows:
         counts = np.add.reduceat(weights[order], starts) if len(starts) else weights
         return cls(tuple(name for name, _, _ in columns), digests[starts], classes[starts], counts)
 
-    def classes_of(self, frame: pl.DataFrame) -> IntArray:
-        """The class that each row was given, UNSEEN for new ones; rows with several classes are dealt out alike."""
-        digests = self._digests_of(frame)
+    def classes_of(self, frame: pl.DataFrame, leaves: Mapping[str, Mapping[str, str]]) -> IntArray:
+        """The class that each row was given, UNSEEN for new ones; rows with several classes are dealt out alike.
+
+        Args:
+            leaves: by column, the leaf above every text that is coarser in the hierarchy than in the table.
+        """
+        digests = self._digests_of(frame, leaves)
         begin = np.searchsorted(self.digests, digests, side="left")
         end = np.searchsorted(self.digests, digests, side="right")
         upto = np.concatenate([[0], np.cumsum(self.counts)])
@@ -58,11 +62,12 @@ class KnownRows:
         place = np.searchsorted(upto, upto[begin] + turn, side="right") - 1
         return np.where(begin < end, np.append(self.classes, UNSEEN)[place], UNSEEN)
 
-    def _digests_of(self, frame: pl.DataFrame) -> Digests:
+    def _digests_of(self, frame: pl.DataFrame, leaves: Mapping[str, Mapping[str, str]]) -> Digests:
         parts = []
         for name in self.columns:
-            distinct = distinct_of(frame[name])
-            parts.append(distinct.recoded(_digests(name, [format_value(v) for v in distinct.values.to_list()])))
+            distinct, above = distinct_of(frame[name]), leaves.get(name, {})
+            texts = [format_value(v) for v in distinct.values.to_list()]
+            parts.append(distinct.recoded(_digests(name, [above.get(text, text) if text else text for text in texts])))
         return _mixed(parts, frame.height)
 
     def to_dict(self) -> dict[str, Any]:
