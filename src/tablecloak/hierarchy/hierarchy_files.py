@@ -48,32 +48,32 @@ class HierarchyProblem:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lines:
+class FileLines:
     """The paths of a file, and the lines where they stand."""
 
     paths: Paths
     numbers: pl.Series  # (n_paths,), null where lines mean nothing
 
     @classmethod
-    def of(cls, paths: Sequence[Sequence[str]], numbers: Sequence[int | None] | None = None) -> Lines:
+    def of(cls, paths: Sequence[Sequence[str]], numbers: Sequence[int | None] | None = None) -> FileLines:
         """Paths written as lists of labels, and the lines where they stand, if they do."""
         return cls(Paths.of(paths), pl.Series(numbers or [None] * len(paths), dtype=pl.Int64))
 
     def __len__(self) -> int:
         return len(self.paths)
 
-    def kept(self, is_kept: BoolArray) -> Lines:
+    def kept(self, is_kept: BoolArray) -> FileLines:
         """Some of the lines, (n_paths,)."""
         if is_kept.all():
             return self
-        return Lines(self.paths.kept(is_kept), self.numbers.filter(pl.Series(is_kept)))
+        return FileLines(self.paths.kept(is_kept), self.numbers.filter(pl.Series(is_kept)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parsed:
     """What a file says, and what is wrong with it."""
 
-    lines: Lines
+    lines: FileLines
     problems: tuple[HierarchyProblem, ...]
 
     @property
@@ -119,25 +119,25 @@ def parse_file(
     """Paths and problems of a hierarchy file; only an unreadable file raises."""
     text = _read_text(Path(path))
     if not text.strip():
-        return Parsed(Lines.of([]), (_EMPTY,))
+        return Parsed(FileLines.of([]), (_EMPTY,))
     try:
         lines, problems = _PARSERS[_format_of(Path(path), text, format)](text)
     except csv.Error as exc:
-        return Parsed(Lines.of([]), (HierarchyProblem(None, f"not CSV: {exc}", "is a quotation mark left open?"),))
+        return Parsed(FileLines.of([]), (HierarchyProblem(None, f"not CSV: {exc}", "is a quotation mark left open?"),))
     lines = _with_values(lines, as_column) if as_column else lines
     if not problems:
         problems = _check(lines) if len(lines) else [_EMPTY]
     return Parsed(lines, tuple(problems))
 
 
-def _with_values(lines: Lines, as_column: AsColumn) -> Lines:
+def _with_values(lines: FileLines, as_column: AsColumn) -> FileLines:
     """Lines whose values are written as in the column, also where groups of one value repeat them."""
     levels, codes = lines.paths.levels, lines.paths.codes
     values = pl.Series(as_column(levels[0].to_list()), dtype=pl.String)
     if values.equals(levels[0]):
         return lines
     written = [values.zip_with(pl.Series(codes[i] == codes[0]), labels) for i, labels in enumerate(levels)]
-    return Lines(Paths.of_levels(written), lines.numbers)
+    return FileLines(Paths.of_levels(written), lines.numbers)
 
 
 _EMPTY = HierarchyProblem(None, "the hierarchy file has no values", "write one line per value, like Italy;Europe;*")
@@ -186,7 +186,7 @@ def _looks_like_parents(text: str) -> bool:
     return all(":" in line for line in lines) and (len(lines) == 1 or not same_root)
 
 
-Outcome: TypeAlias = tuple[Lines, list[HierarchyProblem]]
+Outcome: TypeAlias = tuple[FileLines, list[HierarchyProblem]]
 
 
 def _parse_csv(text: str) -> Outcome:
@@ -196,7 +196,7 @@ def _parse_csv(text: str) -> Outcome:
     for column in reversed(cells):  # trailing empty cells are no labels
         ended = ended & (column.fill_null("") == "")
         levels.insert(0, column.set(ended, None))
-    lines = Lines(Paths.of_levels(levels), numbers).kept(~ended.to_numpy())
+    lines = FileLines(Paths.of_levels(levels), numbers).kept(~ended.to_numpy())
     is_empty = np.array([(labels == "").fill_null(value=False).to_numpy() for labels in lines.paths.levels])
     has_empty: BoolArray = np.asarray(is_empty.any(axis=0))
     if not has_empty.any():
@@ -268,7 +268,7 @@ def _parse_parents(text: str) -> Outcome:
             edges.extend((number, _unquoted(match[1]), child) for child in children)
         else:
             problems.append(HierarchyProblem(number, "not of the form 'parent : child, child'", "one group per line"))
-    return (Lines.of([]), problems) if problems else _paths_of_edges(edges)
+    return (FileLines.of([]), problems) if problems else _paths_of_edges(edges)
 
 
 def _list(text: str) -> list[str]:
@@ -293,7 +293,7 @@ def _paths_of_edges(edges: Sequence[tuple[int | None, str, str]]) -> Outcome:
         message = f"{len(roots)} groups have no parent: {', '.join(map(repr, roots[:5]))}"
         problems.append(HierarchyProblem(None, message, "list all but the root as children of a group"))
     if problems:
-        return Lines.of([]), problems
+        return FileLines.of([]), problems
     paths, numbers, problems = [], [], []
     for child, (above, number) in parent.items():
         path = _climb(child, parent)
@@ -304,7 +304,7 @@ def _paths_of_edges(edges: Sequence[tuple[int | None, str, str]]) -> Outcome:
         elif child not in inner:
             paths.append(path)
             numbers.append(number)
-    return Lines.of(paths, numbers), problems
+    return FileLines.of(paths, numbers), problems
 
 
 def _climb(label: str, parent: dict[str, tuple[str, int | None]]) -> tuple[str, ...] | None:
@@ -322,13 +322,13 @@ def _parse_json(text: str) -> Outcome:
         tree = json.loads(text, object_pairs_hook=_unique_keys)
         if _is_adjacency(tree):
             return _paths_of_edges([(None, above, child) for above, children in tree.items() for child in children])
-        return Lines.of(Hierarchy.from_tree(tree).to_paths()), []
+        return FileLines.of(Hierarchy.from_tree(tree).to_paths()), []
     except json.JSONDecodeError as exc:
-        return Lines.of([]), [HierarchyProblem(exc.lineno, f"not JSON: {exc.msg} (column {exc.colno})")]
+        return FileLines.of([]), [HierarchyProblem(exc.lineno, f"not JSON: {exc.msg} (column {exc.colno})")]
     except RecursionError:
-        return Lines.of([]), [HierarchyProblem(None, "nested too deeply", "a hierarchy has a few levels")]
+        return FileLines.of([]), [HierarchyProblem(None, "nested too deeply", "a hierarchy has a few levels")]
     except CloakError as exc:
-        return Lines.of([]), [HierarchyProblem(None, exc.message, exc.hint)]
+        return FileLines.of([]), [HierarchyProblem(None, exc.message, exc.hint)]
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -351,7 +351,7 @@ def _is_adjacency(tree: Any) -> bool:
 _PARSERS = {"csv": _parse_csv, "parents": _parse_parents, "json": _parse_json}
 
 
-def _check(lines: Lines) -> list[HierarchyProblem]:
+def _check(lines: FileLines) -> list[HierarchyProblem]:
     problems = [*_root_problems(lines), *_value_problems(lines), *_group_problems(lines), *_loop_problems(lines)]
     lengths = lines.paths.lengths
     if lengths.min() < lengths.max():
@@ -361,7 +361,7 @@ def _check(lines: Lines) -> list[HierarchyProblem]:
     return problems
 
 
-def _root_problems(lines: Lines) -> Iterable[HierarchyProblem]:
+def _root_problems(lines: FileLines) -> Iterable[HierarchyProblem]:
     paths, lengths, roots = lines.paths, lines.paths.lengths, lines.paths.roots
     codes, first_rows, counts = np.unique(roots, return_index=True, return_counts=True)
     most = np.flatnonzero(counts == counts.max())
@@ -380,7 +380,7 @@ def _root_problems(lines: Lines) -> Iterable[HierarchyProblem]:
         yield HierarchyProblem(lines.numbers[int(row)], f"the path does not end in the root '{root}'", hint)
 
 
-def _value_problems(lines: Lines) -> Iterable[HierarchyProblem]:
+def _value_problems(lines: FileLines) -> Iterable[HierarchyProblem]:
     codes, first = lines.paths.codes, first_places(lines.paths.codes[0])
     again = np.flatnonzero(first != np.arange(len(lines)))
     is_repeat = (codes[:, again] == codes[:, first[again]]).all(axis=0)
@@ -393,7 +393,7 @@ def _value_problems(lines: Lines) -> Iterable[HierarchyProblem]:
             yield HierarchyProblem(number, message, "keep one line per value")
 
 
-def _group_problems(lines: Lines) -> Iterable[HierarchyProblem]:
+def _group_problems(lines: FileLines) -> Iterable[HierarchyProblem]:
     """A label on one level must always have the same parent."""
     levels, codes = lines.paths.levels, lines.paths.codes
     clashes: list[tuple[int, int, int]] = []  # row, level, first row with the label on the level
@@ -409,7 +409,7 @@ def _group_problems(lines: Lines) -> Iterable[HierarchyProblem]:
         yield HierarchyProblem(lines.numbers[row], message, "use two labels, or one parent")
 
 
-def _loop_problems(lines: Lines) -> Iterable[HierarchyProblem]:
+def _loop_problems(lines: FileLines) -> Iterable[HierarchyProblem]:
     codes = lines.paths.codes
     comes_again: BoolArray = np.zeros(len(lines), dtype=bool)
     for level in range(2, len(codes)):
@@ -445,9 +445,9 @@ def lint(
 
 def _own_problems(
     hierarchy: str | Path | Hierarchy, as_column: AsColumn | None
-) -> tuple[Lines, list[HierarchyProblem]]:
+) -> tuple[FileLines, list[HierarchyProblem]]:
     if isinstance(hierarchy, Hierarchy):
-        return Lines.of(hierarchy.to_paths()), []
+        return FileLines.of(hierarchy.to_paths()), []
     parsed = parse_file(hierarchy, as_column=as_column)
     problems = list(parsed.problems)
     if not parsed.errors:
@@ -458,7 +458,7 @@ def _own_problems(
     return parsed.lines, problems
 
 
-def _column_problems(lines: Lines, values: Sequence[str]) -> list[HierarchyProblem]:
+def _column_problems(lines: FileLines, values: Sequence[str]) -> list[HierarchyProblem]:
     leaves = dict(zip(lines.paths.levels[0].to_list(), lines.numbers.to_list(), strict=True))
     distinct = set(values)
     missing = sorted(distinct - leaves.keys())
@@ -473,7 +473,7 @@ def _column_problems(lines: Lines, values: Sequence[str]) -> list[HierarchyProbl
     return problems
 
 
-def _hint(missing: Sequence[str], leaves: dict[str, int | None], lines: Lines) -> str:
+def _hint(missing: Sequence[str], leaves: dict[str, int | None], lines: FileLines) -> str:
     groups = {label for labels in lines.paths.levels[1:] for label in labels.unique()}
     n_groups = sum(value in groups for value in missing)
     if n_groups:

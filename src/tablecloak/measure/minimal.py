@@ -72,7 +72,7 @@ class Specialisation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class PublishedBeside:
     """A release beside its original, in codes."""
 
     goal: Goal
@@ -89,7 +89,7 @@ class Published:
         order = np.argsort(self.classes, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(self.classes[order])) + 1)
 
-    def matched(self) -> Published | None:
+    def matched(self) -> PublishedBeside | None:
         """The same with the originals of the published rows, in their order; None if there are several ways."""
         row_of = self.row_of if self.row_of is not None else self._owners()
         if row_of is None:
@@ -115,7 +115,7 @@ class Published:
         return self.originals.reordered(rows).class_stats(classes, int(classes.max()) + 1)
 
 
-def _read(original: Any, release: Any, policy: Policy) -> Published:
+def _read(original: Any, release: Any, policy: Policy) -> PublishedBeside:
     engine, before = LocalEngine(), original_frame(original, policy)
     plan = make_plan(policy, before.columns)
     if plan.algorithm.publishes.is_bucketing or any(kind in plan.goal.evidence for kind in ELSEWHERE):
@@ -147,7 +147,7 @@ def _read(original: Any, release: Any, policy: Policy) -> Published:
     row_of = None if own is None else own.row_of
     if row_of is not None and recount.is_suppressed is not None:
         row_of = row_of[~recount.is_suppressed]
-    return Published(
+    return PublishedBeside(
         plan.goal, originals, tuple(columns), values, recount.classes.astype(np.int64),
         keeps_order=plan.publication.order is Order.KEEP, row_of=row_of,
     )  # fmt: skip
@@ -163,7 +163,7 @@ def _by_row(table: CodedTable) -> CodedTable:
 # One class at a time -------------------------------------------------------------------------------------------------
 
 
-def specialisations(release: Published) -> Iterator[Specialisation]:
+def specialisations(release: PublishedBeside) -> Iterator[Specialisation]:
     """Every column of every class of a matched release that could say more, one way for each."""
     members = release.members
     shown = [tuple(_cell(column, int(column.labels[rows[0]])) for column in release.columns) for rows in members]
@@ -218,7 +218,7 @@ def _finer(domain: Domain, cell: Hashable, codes: IntArray) -> Iterator[tuple[In
             yield part.reshape(-1), cells
 
 
-def _still_holds(release: Published, rows: IntArray, after: IntArray) -> bool:
+def _still_holds(release: PublishedBeside, rows: IntArray, after: IntArray) -> bool:
     """Whether the goals hold once these rows are in these classes, and all others where they were."""
     goal = release.goal
     if all(m.in_search is m for m in goal.models):  # asked of every class alone
@@ -233,7 +233,7 @@ def _still_holds(release: Published, rows: IntArray, after: IntArray) -> bool:
 # Whole columns -------------------------------------------------------------------------------------------------------
 
 
-def lower_nodes(release: Published) -> Iterator[Node]:
+def lower_nodes(release: PublishedBeside) -> Iterator[Node]:
     """Lower nodes of the lattice that satisfy the goals and leave no more records out."""
     n_originals = release.originals.n_rows
     limit = (n_originals - len(release.classes)) / n_originals

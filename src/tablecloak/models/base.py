@@ -87,7 +87,7 @@ class Rule(NamedTuple):
     skips_missing: bool = False  # the missing value is not looked at
 
 
-class Bounds(NamedTuple):
+class CountBounds(NamedTuple):
     """A model as linear bounds on how often a class of `size` records has each value of a sensitive column.
 
     It holds where sum(max(0, counts @ features - size * caps)) <= size * allowed. The left side of a union of classes
@@ -269,7 +269,7 @@ class PrivacyModel(Protocol):
         """
         return None
 
-    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> Bounds | None:  # noqa: ARG002
+    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> CountBounds | None:  # noqa: ARG002
         """The model as bounds on counts of one column, of which the table has so many of each value; None: it is none.
 
         The bounds must hold exactly where `margin` is at least 0, where every person has one record.

@@ -15,8 +15,8 @@ from tablecloak.kernels.rules import RuleKind
 from tablecloak.models.base import (
     MOST_BOUNDED,
     TOLERANCE,
-    Bounds,
     Condition,
+    CountBounds,
     Monotone,
     PrivacyModel,
     Rule,
@@ -74,12 +74,12 @@ class BetaLikeness(PrivacyModel):
     def rule(self) -> Rule:
         return Rule(RuleKind.GAIN, self.beta, order=int(self.enhanced))
 
-    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> Bounds | None:
+    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> CountBounds | None:
         if domain.n_values > MOST_BOUNDED:
             return None
         p = totals / max(1, int(totals.sum()))
         gain = np.minimum(self.beta, -np.log(p, where=p > 0, out=np.zeros(len(p)))) if self.enhanced else self.beta
-        return Bounds(np.eye(domain.n_values), p * (1 + gain), 0.0)
+        return CountBounds(np.eye(domain.n_values), p * (1 + gain), 0.0)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         if self.enhanced or not math.isfinite(achieved):

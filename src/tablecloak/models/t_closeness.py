@@ -15,7 +15,17 @@ from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.kernels.rules import RuleKind
-from tablecloak.models.base import MOST_BOUNDED, TOLERANCE, Bounds, Monotone, PrivacyModel, Rule, Sense, all_held, model
+from tablecloak.models.base import (
+    MOST_BOUNDED,
+    TOLERANCE,
+    CountBounds,
+    Monotone,
+    PrivacyModel,
+    Rule,
+    Sense,
+    all_held,
+    model,
+)
 from tablecloak.models.fields import Sensitive
 from tablecloak.stats.classes import ClassStats, Evidence, Histogram, SensitiveDomain
 
@@ -72,11 +82,13 @@ class TCloseness(PrivacyModel):
         kind = kinds.get(self.distance)
         return None if kind is None else Rule(kind, self.t)
 
-    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> Bounds | None:
+    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> CountBounds | None:
         if domain.n_values > MOST_BOUNDED:
             return None
         features = _features(domain, self.distance)
-        return None if features is None else Bounds(features, totals / max(1, int(totals.sum())) @ features, self.t)
+        return (
+            None if features is None else CountBounds(features, totals / max(1, int(totals.sum())) @ features, self.t)
+        )
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         t = math.ceil((achieved - TOLERANCE) * 100) / 100 if math.isfinite(achieved) else self.t

@@ -108,7 +108,7 @@ def best_runs(line: Line, n: IntArray, k: int) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _HeldPart:
     """Some values one after the other: how far each is from a place in the middle, and its records."""
 
     begin: int
@@ -116,16 +116,16 @@ class _Part:
     sizes: list[int]
 
 
-def _parts(line: Line, n: IntArray) -> Iterator[_Part]:
+def _parts(line: Line, n: IntArray) -> Iterator[_HeldPart]:
     is_whole = line.dtype.kind != "f"
     middle = int(line[0]) if is_whole else float(np.average(line, weights=n))
     for begin in range(0, len(line), HELD):
         values = line[begin : begin + HELD]
         shifted = [value - middle for value in values.tolist()] if is_whole else (values - middle).tolist()
-        yield _Part(begin, shifted, n[begin : begin + HELD].tolist())
+        yield _HeldPart(begin, shifted, n[begin : begin + HELD].tolist())
 
 
-def _continued(sums: list[Any], squares: list[Any], part: _Part) -> tuple[list[Any], list[Any]]:
+def _continued(sums: list[Any], squares: list[Any], part: _HeldPart) -> tuple[list[Any], list[Any]]:
     """Sums of what records hold up to every value, and of its squares, after those of more values."""
     pairs = list(zip(part.shifted, part.sizes, strict=True))
     more = accumulate((value * size for value, size in pairs), initial=sums[-1])

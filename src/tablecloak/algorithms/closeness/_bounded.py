@@ -9,7 +9,7 @@ import numpy as np
 from tablecloak.algorithms.base import Problem
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
-from tablecloak.models.base import Bounds, PrivacyModel
+from tablecloak.models.base import CountBounds, PrivacyModel
 from tablecloak.stats.classes import Counted, SensitiveDomain
 
 
@@ -19,7 +19,7 @@ class BoundedColumn:
 
     model: PrivacyModel
     domain: SensitiveDomain
-    bounds: Bounds
+    bounds: CountBounds
     shares: FloatArray  # (n_values,) of the table
     codes: IntArray  # (n_tuples,)
 

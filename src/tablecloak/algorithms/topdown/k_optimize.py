@@ -66,7 +66,7 @@ class KOptimize:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Column:
+class _CutColumn:
     """A column, the items that cut it, and what each item needs."""
 
     domain: Domain
@@ -101,12 +101,12 @@ class _Column:
         return np.append(starts[1:], self.domain.n_codes)[np.searchsorted(starts, pieces)] - 1
 
 
-def _column(domain: Domain, weight: float, counts: IntArray, first: int, most: int) -> _Column:
+def _column(domain: Domain, weight: float, counts: IntArray, first: int, most: int) -> _CutColumn:
     tree = domain.hierarchy
     if tree is None:
         at = _cuts(counts, int(domain.has_missing), most)
         nothing = np.zeros(0, np.int64)
-        return _Column(domain, weight, range(first, first + len(at)), at, np.full(len(at), ALWAYS), nothing)
+        return _CutColumn(domain, weight, range(first, first + len(at)), at, np.full(len(at), ALWAYS), nothing)
     opens = np.full(tree.n_nodes, ALWAYS, np.int64)
     nodes: list[int] = []
     parents: list[int] = []
@@ -120,7 +120,7 @@ def _column(domain: Domain, weight: float, counts: IntArray, first: int, most: i
             parents.append(parent)
         waiting += [(child, int(opens[node])) for child in children]
     at = np.array(nodes, np.int64)
-    return _Column(domain, weight, range(first, first + len(at)), at, np.array(parents, np.int64), opens)
+    return _CutColumn(domain, weight, range(first, first + len(at)), at, np.array(parents, np.int64), opens)
 
 
 def _cuts(counts: IntArray, n_missing: int, most: int) -> IntArray:
@@ -147,12 +147,12 @@ class _Counted:
     price: FloatArray  # (n_cells,) of a published record
     loss: float
 
-    def brief(self) -> _Tried:
-        return _Tried(self.chosen, self.n_classes, np.packbits(self.fails), self.n_failing)
+    def brief(self) -> _TriedCuts:
+        return _TriedCuts(self.chosen, self.n_classes, np.packbits(self.fails), self.n_failing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tried:
+class _TriedCuts:
     """What is remembered of cuts beside the best ones: there are as many of them as items, each about all cells."""
 
     chosen: BoolArray
@@ -181,7 +181,7 @@ class Enumeration:
     n_checked: int = 0
     waiting: list[_Family] = field(default_factory=list)
     best: _Counted = field(init=False)
-    columns: list[_Column] = field(init=False)
+    columns: list[_CutColumn] = field(init=False)
     parents: IntArray = field(init=False)  # (n_items,)
     codes: IntArray = field(init=False)  # (n_dims, n_cells) of one of the tuples of each cell
     stats: ClassStats = field(init=False)  # of the cells as classes
@@ -282,7 +282,7 @@ class Enumeration:
     def _may_be_better(self, bound: float) -> bool:
         return bound < self.best.loss * (1 - ROUNDING)
 
-    def _tried(self, head: _Counted, items: Sequence[int], progress: Progress) -> dict[int, _Tried]:
+    def _tried(self, head: _Counted, items: Sequence[int], progress: Progress) -> dict[int, _TriedCuts]:
         """What each of some cuts makes of a head; the best of all is remembered."""
         tried = {}
         for v in items:
@@ -340,7 +340,7 @@ class Enumeration:
         records = np.bincount(classes, weights=self.stats.size, minlength=n_classes)
         return np.maximum(records, self.problem.goal.min_size)[classes]
 
-    def _bound(self, least: FloatArray, tried: _Tried) -> float:
+    def _bound(self, least: FloatArray, tried: _TriedCuts) -> float:
         """What a set of cuts and all that add cuts of the tail cost at least: failing classes fail in all of them."""
         if tried.n_failing > self.budget:
             return float("inf")
