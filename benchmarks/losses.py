@@ -261,7 +261,8 @@ def main() -> None:
     text = page_text(results, bounds, floors)
     print(text)
     if given.page:
-        replace_between(given.page, "losses", f"{measured_on()}\n\nGCP / CPU seconds / peak MB:\n\n{text}")
+        unit = "GCP (as a multiple of the bound) / CPU seconds / peak MB:"
+        replace_between(given.page, "losses", f"{measured_on()}\n\n{unit}\n\n{text}")
 
 
 def measure_all(
