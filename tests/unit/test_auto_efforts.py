@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tablecloak.kernels.refining import Steps
 from tablecloak.kernels.rules import only_size
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.models.lkc_privacy import LKCPrivacy
 from tablecloak.progress import silent
 
 K = Goal((KAnonymity(k=4),))
@@ -44,6 +46,26 @@ def test_an_effort_begins_with_the_auctions_of_the_one_before():
 def test_quick_looks_wait_for_no_compiler(effort):
     with dispatch.compiled_from(10_000):
         assert not Auto(effort=effort).kernels(ENOUGH, K)
+
+
+@pytest.mark.parametrize(("seconds", "is_refined"), [(9.0, True), (11.0, False)])
+def test_one_limit_of_time_holds_for_all_searches_together(monkeypatch, seconds, is_refined):
+    clock, calls, refine = [0.0], [], auto.Refinery.refine
+
+    def cells(*_):
+        clock[0] += seconds
+
+    def refined(*given):
+        calls.append(1)
+        return refine(*given)
+
+    monkeypatch.setattr(auto, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(auto, "by_few_columns", cells)
+    monkeypatch.setattr(auto.Refinery, "refine", refined)
+    table = coded_table(np.random.default_rng(3), ENOUGH - 5)
+    solution = Auto(time_limit=10).solve(Problem(table, Goal((LKCPrivacy(l=1, k=4, c=1.0),)), 1), silent)
+    assert bool(calls) == is_refined
+    assert solution.sizes(table).min() >= 4
 
 
 def test_a_run_without_a_compiler_says_so(monkeypatch):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tablecloak.algorithms.clustering._unite_clusters import Clustering
 from tablecloak.algorithms.clustering.base import Points
 from tablecloak.arrays import IntArray
 from tablecloak.kernels.clustering import FAR
@@ -13,6 +14,13 @@ from tablecloak.progress import Progress
 
 # Records that were dealt are swept out when they are so large a share of those that are looked at.
 SWEPT = 0.2
+
+
+class Dealing(Clustering):
+    """What algorithms that deal records out share."""
+
+    def comparisons(self, n_records: int, size: int) -> float | None:  # noqa: ARG002
+        return n_records**2 / 2
 
 
 def proportional_quotas(sizes: IntArray, passes: Callable[[IntArray], bool]) -> IntArray:

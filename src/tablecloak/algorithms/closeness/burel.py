@@ -6,8 +6,8 @@ import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.closeness._bounded import BoundedColumn, bounded_columns
-from tablecloak.algorithms.closeness._dealing import deal, proportional_quotas
-from tablecloak.algorithms.clustering._unite_clusters import Clustering, cluster_size, solution_of
+from tablecloak.algorithms.closeness._dealing import Dealing, deal, proportional_quotas
+from tablecloak.algorithms.clustering._unite_clusters import cluster_size, solution_of
 from tablecloak.algorithms.clustering.base import points_of
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.models.base import TOLERANCE
@@ -15,7 +15,7 @@ from tablecloak.progress import Progress
 
 
 @algorithm("burel", minimizes="NCP")
-class Burel(Clustering):
+class Burel(Dealing):
     """Put sensitive values of like frequency in buckets and deal every class its share of each, from near records.
 
     For beta-likeness: a bucket holds values as long as its share of the table is at most what the least of them may
@@ -26,9 +26,6 @@ class Burel(Clustering):
     Reference: Cao, Karras, Publishing microdata with a robust privacy guarantee, PVLDB 2012.
     Cost: about n^2 / 2 comparisons of records.
     """
-
-    def comparisons(self, n_records: int, size: int) -> float | None:  # noqa: ARG002
-        return n_records**2 / 2
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         size, points = cluster_size(problem), points_of(problem.table)

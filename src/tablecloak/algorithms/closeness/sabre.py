@@ -10,8 +10,8 @@ from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.closeness._bounded import BoundedColumn, bounded_columns
-from tablecloak.algorithms.closeness._dealing import deal, proportional_quotas
-from tablecloak.algorithms.clustering._unite_clusters import Clustering, cluster_size, solution_of
+from tablecloak.algorithms.closeness._dealing import Dealing, deal, proportional_quotas
+from tablecloak.algorithms.clustering._unite_clusters import cluster_size, solution_of
 from tablecloak.algorithms.clustering.base import points_of
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.models.base import TOLERANCE
@@ -19,7 +19,7 @@ from tablecloak.progress import Progress
 
 
 @algorithm("sabre", minimizes="NCP")
-class Sabre(Clustering):
+class Sabre(Dealing):
     """Put sensitive values in buckets and deal every class its share of each, records that are near each other.
 
     Values are united in buckets as long as a class that takes only the worst values of its buckets stays within a part
@@ -34,9 +34,6 @@ class Sabre(Clustering):
     bucket_share: Annotated[
         float, Field(ge=0, lt=1, description="part of t that may be spent on uniting values in buckets")
     ] = 0.5
-
-    def comparisons(self, n_records: int, size: int) -> float | None:  # noqa: ARG002
-        return n_records**2 / 2
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         size, points = cluster_size(problem), points_of(problem.table)

@@ -8,15 +8,15 @@ import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.closeness._bounded import bounded_columns
-from tablecloak.algorithms.closeness._dealing import deal
-from tablecloak.algorithms.clustering._unite_clusters import Clustering, cluster_size, solution_of
+from tablecloak.algorithms.closeness._dealing import Dealing, deal
+from tablecloak.algorithms.clustering._unite_clusters import cluster_size, solution_of
 from tablecloak.algorithms.clustering.base import points_of
 from tablecloak.arrays import IntArray
 from tablecloak.progress import Progress
 
 
 @algorithm("t-first", minimizes="NCP")
-class TFirst(Clustering):
+class TFirst(Dealing):
     """Cut the records, in the order of their sensitive values, in slices; a class takes one record of every slice.
 
     There are k' = max(k, n / (2 (n - 1) t + 1)) slices, rounded up: by ranks, classes of one record of each are then
@@ -28,9 +28,6 @@ class TFirst(Clustering):
     Reference: Soria-Comas, Domingo-Ferrer, Sanchez, Martinez, t-closeness through microaggregation, IEEE TKDE 27, 2015.
     Cost: about n^2 / 2 comparisons of records.
     """
-
-    def comparisons(self, n_records: int, size: int) -> float | None:  # noqa: ARG002
-        return n_records**2 / 2
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         size, points = cluster_size(problem), points_of(problem.table)

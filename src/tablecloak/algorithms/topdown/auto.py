@@ -181,29 +181,29 @@ class Auto:
         )
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
+        deadline = time.monotonic() + self.seconds  # of all searches together
         if problem.table.register is None or not problem.goal.is_monotone:
-            return self._solution(problem, progress)
+            return self._solution(problem, deadline, progress)
         table, place = _in_order(problem.table.only_with(problem.goal.counted(problem.table.sensitive)))
         if self.labels == "set":  # it covers fewer people than the nodes that cuts go by
             table = replace(table, register=None)
         ordered = replace(problem, table=table)
-        solution = best_among_people(ordered, lambda each: self._solution(each, progress), "ncp")
+        solution = best_among_people(ordered, lambda each: self._solution(each, deadline, progress), "ncp")
         return replace(solution, class_of_tuple=solution.class_of_tuple[place])
 
-    def _solution(self, problem: Problem, progress: Progress) -> Solution:
+    def _solution(self, problem: Problem, deadline: float, progress: Progress) -> Solution:
         if not problem.goal.is_monotone:
             # Classes may share persons, so a union of satisfying classes may fail, and so may both after a move from
             # one to the other: only cuts are safe whose sides both satisfy the goal.
             cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
             return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
         problem = replace(problem, table=problem.table.only_with(problem.goal.counted(problem.table.sensitive)))
-        deadline = time.monotonic() + self.seconds
 
         def is_over() -> bool:
             return time.monotonic() >= deadline or progress.stopping()
 
         alone = self._cell_by_cell(problem, is_over, progress)
-        by_classes = self._by_classes(problem, progress)
+        by_classes = self._by_classes(problem, deadline, progress)
         if bounds_an_average(problem.goal) and self.labels == "hierarchy":
             alone = spend(problem, by_classes, is_over, progress)
         return by_classes if alone is None else least_lost(problem.table, [by_classes, alone])
@@ -216,25 +216,24 @@ class Auto:
         solution = by_few_columns(replace(problem, table=table), is_over, progress)
         return solution and replace(solution, class_of_tuple=solution.class_of_tuple[place])
 
-    def _by_classes(self, problem: Problem, progress: Progress) -> Solution:
+    def _by_classes(self, problem: Problem, deadline: float, progress: Progress) -> Solution:
         """Classes that all satisfy the goal, or what implies it."""
         if self._may_be_large(max(problem.table.n_tuples, problem.whole)):
             table, place = in_order_of_values(problem.table)
             # parts of a large table are searched as it would be, or less memory would take more time
             if max(table.n_tuples, problem.whole) >= LARGE:
-                solution = self._trimmed(replace(problem, table=table), progress)
+                solution = self._trimmed(replace(problem, table=table), deadline, progress)
                 return replace(solution, class_of_tuple=solution.class_of_tuple[place])
         table, place = _in_order(problem.table)
-        solution = self._solved(replace(problem, table=table), progress)
+        solution = self._solved(replace(problem, table=table), deadline, progress)
         return replace(solution, class_of_tuple=solution.class_of_tuple[place])
 
     def _may_be_large(self, n_tuples: int) -> bool:
         """Whether a table of so many tuples, some of them perhaps equal, is searched by gain per second."""
         return n_tuples >= LARGE and self.effort == "fast" and self.labels == "hierarchy" and has_compiler()
 
-    def _trimmed(self, problem: Problem, progress: Progress) -> Solution:
+    def _trimmed(self, problem: Problem, deadline: float, progress: Progress) -> Solution:
         """Cuts, and outliers put elsewhere where classes lose most."""
-        deadline = time.monotonic() + self.seconds
         start = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
         table, random = problem.table, rng.child(problem.seed, "auto")
         prices = make_prices(table.space, np.zeros(table.space.n_dims, bool))
@@ -255,8 +254,7 @@ class Auto:
             return solution
         return _solution(table, suppress(problem, solution, budget).class_of_tuple, np.zeros(len(dims), bool))
 
-    def _solved(self, problem: Problem, progress: Progress) -> Solution:
-        deadline = time.monotonic() + self.seconds
+    def _solved(self, problem: Problem, deadline: float, progress: Progress) -> Solution:
         # kernels that refine come with those that cut
         is_compiled = self._is_compiled(problem.table.n_tuples)
         start = partition(problem, CutRule(by_saving=True, relaxed=False), progress, compiled=is_compiled)
